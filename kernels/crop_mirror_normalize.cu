@@ -1,5 +1,7 @@
 // A window of a tensor, mirrored, normalised per channel, its dimensions in another order. SRC and DST are the types, NDIM is the
 // number of dimensions; a row of the table is a sample, dimensions are in the order of the output.
+//
+//   TABLES  bytes become the values that the host made of each byte: another library's arithmetic, to the bit
 #include "common.cuh"
 
 struct Dimension {
@@ -14,13 +16,21 @@ struct Dimension {
 struct Row {
   DST *to;
   const SRC *from;
-  const float *factor, *bias, *fill;  // a value for each channel of the output
+  const float *factor, *bias, *fill;  // a value for each channel of the output; with TABLES factors are 256 values for each channel of the source
   uint64_t elements;                  // of the output
   uint32_t channel;                   // which dimension
   uint32_t channels;                  // of the source
   Dimension dimensions[MAX_NDIM];     // NDIM of them are used
 };
 CHECK_LAYOUT(Row, NoParams);
+
+__device__ inline float normalized(const Row &row, SRC value, uint32_t channel) {
+#ifdef TABLES
+  return row.factor[256 * channel + value];
+#else
+  return fmaf(convert<float>(value), row.factor[channel], row.bias[channel]);
+#endif
+}
 
 extern "C" __global__ void crop_mirror_normalize(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
@@ -42,7 +52,7 @@ extern "C" __global__ void crop_mirror_normalize(const Row *rows, uint32_t count
       source += place * dimension.stride;
     }
     row.to[i] = inside && channel < row.channels
-                    ? convert<DST>(fmaf(convert<float>(row.from[source]), row.factor[channel], row.bias[channel]))
+                    ? convert<DST>(normalized(row, row.from[source], channel))
                     : fill_value<DST>(row.fill[channel]);
   }
 }

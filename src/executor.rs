@@ -112,6 +112,7 @@ impl Executor {
         if preferences.jpeg_scaled_decode {
             plan.reduce(&mut operators);
         }
+        plan.make_exact(&mut operators);
         expect::expect(&plan, &mut operators, &vec![ValueType::default(); plan.graph.outputs.len()]);
         operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
         if let Some(gpu) = gpu {

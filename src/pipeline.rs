@@ -19,6 +19,7 @@ use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::cpu::decode::JpegDecoder;
+pub use crate::cpu::exact::Arithmetic;
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Allowance, Counters, Fetch, Gpu, Stream as CudaStream, devices};
@@ -80,6 +81,23 @@ impl Pipeline {
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
         Self::plan(PipelineFile::parse(bytes)?.graph(device)?)
+    }
+
+    /// [`Pipeline::load`], as if the file's author had given `arithmetic` to every operator that has it and that the file gives none.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`].
+    pub fn load_with_arithmetic(
+        bytes: &[u8],
+        device: Device,
+        arithmetic: Option<Arithmetic>,
+    ) -> Result<Self> {
+        let file = PipelineFile::parse(bytes)?;
+        let file = match arithmetic {
+            Some(arithmetic) => file.with_arithmetic(arithmetic),
+            None => file,
+        };
+        Self::plan(file.graph(device)?)
     }
 
     /// [`Pipeline::load`] with sources in place of the caller: each with the names of the inputs that its outputs feed.

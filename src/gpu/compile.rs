@@ -15,10 +15,11 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 20] = [
+const HEADERS: [(&str, &str); 21] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
+    ("exact.cuh", include_str!("../../kernels/exact.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
     ("jpeg_codes.cuh", include_str!("../../kernels/jpeg_codes.cuh")),
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
@@ -67,7 +68,9 @@ sources!(
     "distort",
     "equalize",
     "erase",
-    "exact",
+    "exact_across",
+    "exact_copy",
+    "exact_down",
     "filter",
     "gather",
     "grid_mask",

@@ -14,6 +14,7 @@ use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
 use super::{Feed, Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
+use crate::cpu::exact::Arithmetic;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::operator::Args;
@@ -72,6 +73,13 @@ impl PipelineFile {
     #[must_use]
     pub fn moved_to_device(mut self) -> Self {
         super::moved::move_to_device(&mut self.0);
+        self
+    }
+
+    /// The pipeline as if its author had given `arithmetic` to every operator that has it and that the file gives none.
+    #[must_use]
+    pub fn with_arithmetic(mut self, arithmetic: Arithmetic) -> Self {
+        super::arithmetic::give(&mut self.0, arithmetic);
         self
     }
 

@@ -1,6 +1,7 @@
 //! From a file to a plan: `proto` is the wire format, [`import`] makes a [`Graph`] of typed operators with named
 //! wires and a device each, [`plan`] orders it and says when each value is freed. [`author`] writes files.
 
+mod arithmetic;
 pub mod author;
 pub mod branches;
 mod fuse;
@@ -103,6 +104,18 @@ pub enum NodeKind {
 }
 
 impl Node {
+    /// Whether it computes with another library's arithmetic than DALI's.
+    pub fn has_other_arithmetic(&self) -> bool {
+        let is_other = |args: &Args| {
+            args.given_string("arithmetic").is_ok_and(|name| name.is_some_and(|name| name != "dali"))
+        };
+        match &self.kind {
+            NodeKind::Operator(_, args) => is_other(args),
+            NodeKind::Fused(_, args) => args.iter().any(is_other),
+            NodeKind::Transfer => false,
+        }
+    }
+
     /// Whether regular input `input` is read where it is. Of several operators in one, the first has the inputs.
     pub fn reads_in_place(&self, input: usize) -> bool {
         self.first().is_none_or(|def| def.reads_in_place.has(input))

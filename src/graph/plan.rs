@@ -131,6 +131,20 @@ impl Plan {
         }
     }
 
+    /// Lets decoders make the pixels of libjpeg-turbo where an operator with another library's arithmetic reads what becomes of them.
+    pub fn make_exact(&self, operators: &mut Operators) {
+        let mut is_read = vec![false; self.graph.values.len()];
+        // What a node reads is made before it.
+        for (node, operator) in self.graph.nodes.iter().zip(operators).rev() {
+            if node.has_other_arithmetic() || node.outputs.iter().any(|id| is_read[id.0]) {
+                node.inputs.iter().for_each(|id| is_read[id.0] = true);
+                if let Some(deferred) = operator.as_mut().and_then(|operator| operator.deferred()) {
+                    deferred.must_be_exact();
+                }
+            }
+        }
+    }
+
     /// Nodes whose output one other reads and nothing else does, with that one, which reads nothing else but arguments.
     fn only_readers(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.graph.nodes.iter().enumerate().filter_map(|(i, node)| {

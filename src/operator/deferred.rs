@@ -17,6 +17,9 @@ pub trait Deferred {
     /// Lets it make smaller images for the only reader of its output, none of their sides below `enough`.
     fn may_reduce_to(&mut self, _enough: Option<[usize; 2]>) {}
 
+    /// Says, before [`super::Operator::prepare_gpu`], that images which it decodes must have the pixels of libjpeg-turbo on a device as well.
+    fn must_be_exact(&mut self) {}
+
     /// Whether [`Deferred::settle`] has something to look at after the batch that was recorded last.
     fn is_unsettled(&self) -> bool {
         false

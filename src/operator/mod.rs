@@ -17,6 +17,7 @@ mod value;
 
 use std::sync::Arc;
 
+use crate::cpu::exact::Arithmetic;
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -204,6 +205,8 @@ pub struct OpDef {
     pub args: &'static [ArgSpec],
     /// Argument tables it shares with other operators.
     pub shared_args: &'static [&'static [ArgSpec]],
+    /// The values that a model's parameter `arithmetic` may give its argument of that name, where the file does not.
+    pub arithmetics: &'static [Arithmetic],
     /// Makes an instance from its arguments, which have the defaults of the tables. `inputs` is the number of regular inputs.
     pub build: &'static Build,
     /// How many outputs an instance with these arguments and so many inputs has.
@@ -254,6 +257,7 @@ impl OpDef {
         inputs: (1, 1),
         args: &[],
         shared_args: &[],
+        arithmetics: &[],
         build: &|_, _| Err(Error::internal("an operator without `build`")),
         outputs: &one_output,
         kernels: &[],

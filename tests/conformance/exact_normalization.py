@@ -103,22 +103,24 @@ def case(number):
     return [float(value) for value in mean], [float(value) for value in std], bool(number % 2)
 
 
-def ours(arithmetic):
-    """What Gesso makes of a case."""
+def ours(arithmetic, device="cpu"):
+    """What Gesso makes of a case on a device."""
 
     def normalize(mean, std, half):
         from gesso import fn, pipeline_def, types
 
-        @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+        @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None)
         def pipeline():
             image = fn.external_source(name="image", layout="HWC", dtype=types.UINT8, ndim=3)
+            image = image.gpu() if device == "gpu" else image
             dtype = types.FLOAT16 if half else types.FLOAT
             return fn.crop_mirror_normalize(image, mean=mean, std=std, dtype=dtype, arithmetic=arithmetic)
 
         made = pipeline()
         made.build()
         made.feed_input("image", [BYTES])
-        return np.asarray(made.run()[0].at(0))
+        (answer,) = made.run()
+        return np.asarray((answer.as_cpu() if device == "gpu" else answer).at(0))
 
     return normalize
 

@@ -218,8 +218,8 @@ class Case:
         return f"{self.filter}, {height} x {width} x {self.channels}{box} to {self.size[0]} x {self.size[1]}"
 
 
-def ours(case):
-    """What Gesso makes of a case."""
+def ours(case, device="cpu"):
+    """What Gesso makes of a case on a device."""
     from gesso import fn, pipeline_def, types
 
     dtype = {np.uint8: types.UINT8, np.uint16: types.UINT16, np.float32: types.FLOAT}[case.image.dtype.type]
@@ -227,15 +227,17 @@ def ours(case):
     if case.box:
         region = {"roi_start": case.box[:2], "roi_end": case.box[2:]}
 
-    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None)
     def pipeline():
         image = fn.external_source(name="image", layout="HWC", dtype=dtype, ndim=3)
+        image = image.gpu() if device == "gpu" else image
         return fn.resize(image, size=case.size, arithmetic=case.arithmetic, filter=case.filter, **region)
 
     made = pipeline()
     made.build()
     made.feed_input("image", [case.image])
-    return np.asarray(made.run()[0].at(0))
+    (answer,) = made.run()
+    return np.asarray((answer.as_cpu() if device == "gpu" else answer).at(0))
 
 
 def compare(library, cases, seed, resize, told=5):

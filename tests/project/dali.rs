@@ -177,6 +177,30 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         Difference::Default,
         "what is not given follows from measured speeds",
     ),
+    (
+        "decoders__Image",
+        "jpeg_fancy_upsampling",
+        Difference::Default,
+        "it is on where another library's arithmetic is asked for, and DALI has none",
+    ),
+    (
+        "decoders__ImageCrop",
+        "jpeg_fancy_upsampling",
+        Difference::Default,
+        "it is on where another library's arithmetic is asked for, and DALI has none",
+    ),
+    (
+        "decoders__ImageRandomCrop",
+        "jpeg_fancy_upsampling",
+        Difference::Default,
+        "it is on where another library's arithmetic is asked for, and DALI has none",
+    ),
+    (
+        "decoders__ImageSlice",
+        "jpeg_fancy_upsampling",
+        Difference::Default,
+        "it is on where another library's arithmetic is asked for, and DALI has none",
+    ),
     ("noise__Shot", "factor", Difference::Default, "what DALI's code does; its schema tells 20"),
     (
         "transforms__Translation",

@@ -63,7 +63,7 @@ def test_inks_are_always_those_of_adobe(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"arithmetic": "opencv"}, "argument `arithmetic` is `opencv`, expected `dali` or `pillow`"),
+        ({"arithmetic": "opencv"}, "argument `arithmetic` is `opencv`, expected `dali`, `pillow` or `pillow13`"),
         ({"arithmetic": "pillow", "output_type": types.GRAY}, "argument `arithmetic` is `pillow`, which makes uint8 RGB"),
         ({"arithmetic": "pillow", "dtype": types.FLOAT}, "argument `arithmetic` is `pillow`, which makes uint8 RGB"),
     ],

@@ -1,7 +1,8 @@
-"""`arithmetic` on a GPU: every byte is that of the CPU, which `test_exact_pixels.py` compares with the libraries. Skipped without a GPU.
-$GESSO_EXACT_CASES says how many random cases each arithmetic has."""
+"""`arithmetic` on a GPU: every byte is that of the CPU, which `test_exact_pixels.py` compares with the libraries, and of what was recorded of these.
+Skipped without a GPU. $GESSO_EXACT_CASES says how many random cases each arithmetic has."""
 
 import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -16,11 +17,12 @@ if not _engine.has_gpu():
     pytest.skip("no GPU", allow_module_level=True)
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 
+import exact_normalization
 import exact_pixels
 
 CASES = int(os.environ.get("GESSO_EXACT_CASES", "1000"))
 BATCH = 50
-ON_GPU = ("pillow", "pillow13", "torchvision", "torchvision-float")
+ARITHMETICS = list(exact_pixels.LIBRARIES)
 FILTERS = {library.arithmetic: library.filters for library in exact_pixels.LIBRARIES.values()}
 
 
@@ -49,7 +51,19 @@ def assert_equal(on_cpu, on_gpu, cases):
     assert not differ, f"{len(differ)} of {len(cases)} cases differ: {differ[:5]}"
 
 
-@pytest.mark.parametrize("arithmetic", ON_GPU)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_what_was_recorded_of_libraries_is_made(arithmetic):
+    recorded = json.loads(exact_pixels.RECORDING.read_text())[arithmetic]["fingerprints"]
+    assert exact_pixels.fingerprints(exact_pixels.LIBRARIES[arithmetic], lambda case: exact_pixels.ours(case, "gpu")) == recorded
+
+
+@pytest.mark.parametrize("library", exact_normalization.LIBRARIES)
+def test_what_was_recorded_of_normalization_is_made(library):
+    recorded = json.loads(exact_normalization.RECORDING.read_text())[library]["fingerprints"]
+    assert exact_normalization.fingerprints(exact_normalization.ours(exact_normalization.LIBRARIES[library].arithmetic, "gpu")) == recorded
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_random_resizes(arithmetic):
     """Ragged batches: each image has its own size, channels and region."""
     library = exact_pixels.LIBRARIES[arithmetic]
@@ -74,7 +88,7 @@ def photos(count=12):
     return [numbers.integers(0, 256, (*numbers.integers(30, 400, 2), 3), np.uint8) for _ in range(count)]
 
 
-@pytest.mark.parametrize("arithmetic", ON_GPU)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("mirror", [0, 1, 3])
 def test_mirrored_windows(arithmetic, mirror):
     def define(images):
@@ -84,14 +98,14 @@ def test_mirrored_windows(arithmetic, mirror):
     assert_equal(*outputs(images, define), [image.shape for image in images])
 
 
-@pytest.mark.parametrize("arithmetic", ON_GPU)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_random_windows(arithmetic):
     images = photos()
     made = outputs(images, lambda images: fn.random_resized_crop(images, size=[48, 56], seed=5, arithmetic=arithmetic))
     assert_equal(*made, [image.shape for image in images])
 
 
-@pytest.mark.parametrize("arithmetic", ON_GPU)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_planes_and_sequences(arithmetic):
     images = photos(4)
     planes = outputs(images, lambda images: fn.resize(fn.transpose(images, perm=[2, 0, 1]), size=[40, 60], arithmetic=arithmetic))
@@ -117,7 +131,7 @@ def test_behind_a_decoder_the_whole_image_is_resized():
         pipe = Pipeline(batch_size=1, num_threads=1, device_id=0)
         with pipe:
             encoded = fn.external_source(name="files", dtype=types.UINT8, ndim=1)
-            decoded = fn.decoders.image(encoded, device="mixed", jpeg_fancy_upsampling=True)
+            decoded = fn.decoders.image(encoded, device="mixed")
             resized = fn.resize(decoded, size=[50, 60], arithmetic="pillow")
             pipe.set_outputs(*((resized, decoded) if shows else (resized,)))
         pipe.build()
@@ -128,28 +142,43 @@ def test_behind_a_decoder_the_whole_image_is_resized():
     np.testing.assert_array_equal(made[0][0], expected[0])
 
 
-def test_from_file_to_pixels():
-    """JPEGs that a GPU decodes as Pillow does, and resizes as Pillow does."""
+@pytest.mark.parametrize("arguments", [{"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.25]}, {"crop": [70, 300], "out_of_bounds_policy": "pad", "fill_values": 5.0}])
+@pytest.mark.parametrize("dtype", [types.FLOAT, types.FLOAT16])
+@pytest.mark.parametrize("arithmetic", ["torchvision", "torchvision-v2", "transformers-fast"])
+def test_normalization(arithmetic, dtype, arguments):
+    for layout in ("CHW", "HWC"):
+        images = photos(4)
+
+        def define(images):
+            return fn.crop_mirror_normalize(images, arithmetic=arithmetic, dtype=dtype, output_layout=layout, mirror=1, pad_output=True, **arguments)
+
+        assert_equal(*outputs(images, define), [image.shape for image in images])
+
+
+@pytest.mark.parametrize("decoder", [{}, {"arithmetic": "pillow"}])
+@pytest.mark.parametrize("behind", ["nothing", "normalization"])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_from_file_to_pixels(arithmetic, behind, decoder):
+    """A decoder in front decodes as on the CPU, whatever its arguments say of chroma and engines."""
     image = pytest.importorskip("PIL.Image")
     files = []
-    for number, photo in enumerate(photos(6)):
+    for number, photo in enumerate(photos(40)):
         file = io.BytesIO()
-        image.fromarray(photo).resize((320 + number, 240), image.BICUBIC).save(file, "JPEG", subsampling=number % 3)
+        photo = image.fromarray(photo).resize((320 + number, 240), image.BICUBIC)
+        photo.save(file, "JPEG", subsampling=number % 3, quality=70 + number % 30, progressive=number % 7 == 0)
         files.append(np.frombuffer(file.getvalue(), np.uint8))
     made = []
     for device in ("cpu", "mixed"):
         pipe = Pipeline(batch_size=len(files), num_threads=2, device_id=0)
         with pipe:
-            decoded = fn.decoders.image(fn.external_source(name="files", dtype=types.UINT8, ndim=1), device=device, arithmetic="pillow")
-            pipe.set_outputs(fn.resize(decoded, size=[100, 90], arithmetic="pillow"))
+            decoded = fn.decoders.image(fn.external_source(name="files", dtype=types.UINT8, ndim=1), device=device, **decoder)
+            made_of_it = fn.resize(decoded, size=[100, 90], arithmetic=arithmetic)
+            if behind == "normalization":
+                made_of_it = fn.crop_mirror_normalize(made_of_it, mean=0.5, std=0.25, arithmetic="torchvision")
+            pipe.set_outputs(made_of_it)
         pipe.build()
         pipe.feed_input("files", files)
         (batch,) = pipe.run()
         batch = batch.as_cpu() if device == "mixed" else batch
         made.append([np.asarray(batch.at(i)) for i in range(len(files))])
     assert_equal(*made, range(len(files)))
-
-
-def test_opencv_is_refused():
-    with pytest.raises(RuntimeError, match="argument `arithmetic` is `opencv`, which there is on the CPU only"):
-        outputs(photos(1), lambda images: fn.resize(images, size=[8, 8], arithmetic="opencv"), devices=("gpu",))

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use super::axis::Axis;
 
 /// A filter, as a curve over the distance from the place that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Curve {
     Box,
     Bilinear,

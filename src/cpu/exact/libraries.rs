@@ -88,6 +88,9 @@ impl Arithmetic {
     pub const ALL: [Self; 5] =
         [Self::Pillow, Self::Pillow13, Self::Torchvision, Self::TorchvisionFloat, Self::OpenCv];
 
+    /// Those of Pillow.
+    pub const PILLOW: [Self; 2] = [Self::Pillow, Self::Pillow13];
+
     /// Its name in arguments.
     pub fn name(self) -> &'static str {
         match self {

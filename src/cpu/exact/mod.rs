@@ -15,7 +15,6 @@
 mod alpha;
 mod axis;
 mod bounds;
-mod device;
 mod filters;
 mod floats;
 mod libraries;
@@ -24,10 +23,11 @@ mod opencv;
 mod opencv_area;
 mod passes;
 mod rows;
+mod steps;
 mod task;
 mod turn;
 mod wide;
 
-pub use device::{Pass, Passes, Sum};
 pub use libraries::{Arithmetic, Elements, Filter};
+pub use steps::{AxisTask, Steps, Sums, Table};
 pub use task::{Scratch, Task};

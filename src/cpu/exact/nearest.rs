@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::waiting::Watch;
 
 /// Which pixel is the nearest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Rule {
     Pillow,
     /// Pillow's of words, for which it has other code.
@@ -19,13 +19,9 @@ pub(super) enum Rule {
 /// For outputs with at most so many rows and columns together, torch finds the exact ones by other code.
 const SMALL: usize = 128;
 
-/// The pixels of all rows and columns.
-pub(super) fn all_places(lines: [Line; 2], rule: Rule) -> [Vec<Option<usize>>; 2] {
-    let is_small = lines[0].outputs + lines[1].outputs <= SMALL;
-    lines.map(|line| match rule {
-        Rule::TorchvisionExact => exact_places(&line, is_small),
-        _ => places(&line, rule),
-    })
+/// Whether the output is one for which torch finds exact pixels by other code.
+pub(super) fn is_small(lines: [Line; 2]) -> bool {
+    lines[0].outputs + lines[1].outputs <= SMALL
 }
 
 /// torchvision's exact ones: the same place, rounded in two ways.
@@ -41,8 +37,8 @@ fn exact_places(line: &Line, is_small: bool) -> Vec<Option<usize>> {
     (0..line.outputs).map(|i| Some((place(i) as usize).min(last))).collect()
 }
 
-/// The pixel of every output. `None`: there is none, and it is 0.
-fn places(line: &Line, rule: Rule) -> Vec<Option<usize>> {
+/// The pixel of every output of a line, where the whole output [`is_small`] or not. `None`: there is none, and it is 0.
+pub(super) fn places(line: &Line, rule: Rule, is_small: bool) -> Vec<Option<usize>> {
     let last = line.length - 1;
     let inside = |place: usize| (place <= last).then_some(place);
     match rule {
@@ -60,7 +56,7 @@ fn places(line: &Line, rule: Rule) -> Vec<Option<usize>> {
             let scale = line.length as f32 / line.outputs as f32;
             (0..line.outputs).map(|i| Some(((i as f32 * scale) as usize).min(last))).collect()
         }
-        Rule::TorchvisionExact => exact_places(line, false),
+        Rule::TorchvisionExact => exact_places(line, is_small),
         Rule::OpenCv => {
             let scale = 1.0 / (line.outputs as f64 / line.length as f64);
             (0..line.outputs).map(|i| Some(((i as f64 * scale) as usize).min(last))).collect()
@@ -120,7 +116,7 @@ mod tests {
     #[test]
     fn libraries_differ() {
         let of = |rule, length, outputs| -> Vec<usize> {
-            places(&Line::whole(length, outputs), rule).into_iter().flatten().collect()
+            places(&Line::whole(length, outputs), rule, false).into_iter().flatten().collect()
         };
         assert_eq!(of(Rule::Pillow, 4, 2), [1, 3]);
         assert_eq!(of(Rule::Torchvision, 4, 2), [0, 2]);

@@ -10,10 +10,10 @@ use crate::waiting::Watch;
 const ONE: f32 = 2048.0;
 
 /// Elements that OpenCV's code for vectors of 16 bytes makes at once of four rows; it rounds otherwise than the code for those that remain.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// What an axis is resampled by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kernel {
     Linear,
     /// What `INTER_AREA` does where an axis gets larger.
@@ -21,8 +21,38 @@ pub(super) enum Kernel {
     Cubic,
 }
 
-/// The pixel before each output and the weights of those around it: the first two weights of linear ones are used.
-fn weights(length: usize, outputs: usize, kernel: Kernel) -> Vec<(i64, [i32; 4])> {
+/// For each output the pixel before it, and the weights of those around it: the first two of linear ones are used.
+pub(super) type Taps = Vec<(i64, [i32; 4])>;
+
+impl Kernel {
+    /// Weights of an output.
+    pub(super) fn taps(self) -> usize {
+        if self == Self::Cubic { 4 } else { 2 }
+    }
+
+    /// The first pixel that has a weight, by the one before the output. It may lie outside of the image, whose edge stands for it then.
+    pub(super) fn first(self, place: i64) -> i64 {
+        place - (self.taps() as i64 / 2 - 1)
+    }
+}
+
+/// The weights along rows.
+pub(super) fn weights_across(width: usize, columns: usize, kernel: Kernel) -> Taps {
+    let mut across = weights(width, columns, kernel);
+    if kernel != Kernel::Cubic {
+        // Beyond the edges there is one pixel, and it has all of the weight.
+        for (place, weights) in &mut across {
+            if *place < 0 || *place >= width as i64 - 1 {
+                *place = (*place).clamp(0, width as i64 - 1);
+                *weights = [ONE as i32, 0, 0, 0];
+            }
+        }
+    }
+    across
+}
+
+/// The weights along columns.
+pub(super) fn weights(length: usize, outputs: usize, kernel: Kernel) -> Taps {
     let inverse = outputs as f64 / length as f64;
     let scale = 1.0 / inverse;
     let of = |i: usize| {
@@ -80,17 +110,7 @@ pub(super) fn resize(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let (height, width) = (src.count, src.len / channels);
-    let mut across = weights(width, columns, kernel);
-    if kernel != Kernel::Cubic {
-        // Beyond the edges there is one pixel, and it has all of the weight.
-        for (place, weights) in &mut across {
-            if *place < 0 || *place >= width as i64 - 1 {
-                *place = (*place).clamp(0, width as i64 - 1);
-                *weights = [ONE as i32, 0, 0, 0];
-            }
-        }
-    }
-    let taps = if kernel == Kernel::Cubic { 4 } else { 2 };
+    let (across, taps) = (weights_across(width, columns, kernel), kernel.taps());
     let row_len = columns * channels;
     let values = &mut lines.values;
     values.clear();
@@ -99,7 +119,7 @@ pub(super) fn resize(
     for ((place, weights), dst) in
         weights(height, rows, kernel).into_iter().zip(dst.chunks_exact_mut(row_len))
     {
-        let first = place - (taps as i64 / 2 - 1);
+        let first = kernel.first(place);
         let sources: [usize; 4] =
             std::array::from_fn(|k| (first + k as i64).clamp(0, height as i64 - 1) as usize);
         for &y in &sources[..taps] {

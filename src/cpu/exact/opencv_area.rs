@@ -23,6 +23,11 @@ pub(super) fn whole_scale(image: [usize; 2], size: [usize; 2]) -> Option<[usize;
     Some(whole)
 }
 
+/// Whether halves are rounded up: means of 2 x 2 pixels where OpenCV has code for so many channels. All others are rounded to even.
+pub(super) fn rounds_up(scale: [usize; 2], channels: usize) -> bool {
+    scale == [2, 2] && matches!(channels, 1 | 3 | 4)
+}
+
 /// Makes `dst`, rows of `columns` pixels: of each the mean of a whole number of rows and columns.
 ///
 /// # Errors
@@ -35,8 +40,7 @@ pub(super) fn whole_means(
     dst: &mut [u8],
     watch: &Watch<'_>,
 ) -> Result<()> {
-    // Means of 2 x 2 pixels round halves up where OpenCV has code for so many channels, all others to even.
-    let halves_up = [high, wide] == [2, 2] && matches!(channels, 1 | 3 | 4);
+    let halves_up = rounds_up([high, wide], channels);
     let share = 1.0 / (high * wide) as f32;
     let mut sums = vec![0_i32; columns * channels];
     for (y, dst) in dst.chunks_exact_mut(columns * channels).enumerate() {
@@ -59,7 +63,7 @@ pub(super) fn whole_means(
 }
 
 /// How much of each pixel is under each output.
-fn shares(length: usize, outputs: usize) -> Axis<f32> {
+pub(super) fn shares(length: usize, outputs: usize) -> Axis<f32> {
     let scale = 1.0 / (outputs as f64 / length as f64);
     let mut axis = Axis::with_capacity(outputs, scale as usize + 2);
     for output in 0..outputs {

@@ -208,7 +208,9 @@ impl Task {
 
     /// The rows and columns that are the nearest.
     fn nearest(&self, rule: nearest::Rule) -> [Vec<Option<usize>>; 2] {
-        nearest::all_places([Y, X].map(|d| self.line(d)), rule)
+        let lines = [Y, X].map(|d| self.line(d));
+        let is_small = nearest::is_small(lines);
+        lines.map(|line| nearest::places(&line, rule, is_small))
     }
 
     /// Copies the pixels at `places`, of which there are those of the whole output.
@@ -229,28 +231,15 @@ impl Task {
         nearest::copy(src, self.channels, [&places[Y], &places[X]], dst, watch)
     }
 
-    /// The weights of one axis.
-    fn weights(&self, d: usize, curve: Curve) -> Axis<f64> {
-        let line = self.line(d);
-        let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
-        if is_whole && line.outputs == line.length {
-            // Such a pass is left out: a weight of 1 changes nothing.
-            Axis::identity(line.outputs, 1.0)
-        } else {
-            weights(&line, curve)
-        }
-    }
-
     /// The weights of one axis, for the window, as they are.
     pub(super) fn exact_axis(&self, d: usize, curve: Curve) -> Axis<f64> {
-        self.weights(d, curve).part(self.window[d], self.mirror[d])
+        line_weights(&self.line(d), curve).part(self.window[d], self.mirror[d])
     }
 
     /// The weights of one axis, for the window, and their bits.
-    pub(super) fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
-        let axis = self.weights(d, curve);
-        let bits = if self.arithmetic.is_pillow() { PILLOW_BITS } else { axis.torchvision_bits() };
-        (axis.fixed(bits).part(self.window[d], self.mirror[d]), bits)
+    fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
+        let (axis, bits) = integer_axis(&self.line(d), curve, self.arithmetic.is_pillow());
+        (axis.part(self.window[d], self.mirror[d]), bits)
     }
 
     fn sums(
@@ -287,12 +276,6 @@ impl Task {
         self.arithmetic == Arithmetic::Pillow13 && shrinks[Y] > 0 && shrinks[Y] > 2 * shrinks[X]
     }
 
-    /// The weights of one axis, for the window, in float32.
-    pub(super) fn float_axis(&self, d: usize, cubic: bool) -> Axis<f32> {
-        let axis = floats::weights(self.extent(d), self.size[d], cubic);
-        axis.part(self.window[d], self.mirror[d])
-    }
-
     fn floats<T: floats::Pixel>(
         &self,
         src: &Rows<'_, T>,
@@ -301,7 +284,9 @@ impl Task {
         scratch: &mut Scratch,
         watch: &Watch<'_>,
     ) -> Result<()> {
-        let [rows, columns] = [Y, X].map(|d| self.float_axis(d, cubic));
+        let [rows, columns] = [Y, X].map(|d| {
+            floats::weights(self.extent(d), self.size[d], cubic).part(self.window[d], self.mirror[d])
+        });
         let (first, end) = rows.span();
         let row_len = columns.len() * self.channels;
         let between = &mut scratch.floats;
@@ -339,23 +324,52 @@ impl Task {
         lines: &mut opencv::Lines,
         watch: &Watch<'_>,
     ) -> Result<()> {
+        match self.opencv_way(method) {
+            Way::Whole(scale) => {
+                opencv_area::whole_means(src, self.channels, scale, self.size[X], dst, watch)
+            }
+            Way::Means => opencv_area::means(src, self.channels, self.size, dst, watch),
+            Way::Kernel(kernel) => opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch),
+        }
+    }
+
+    /// How OpenCV resizes to this size with the filter of `method`.
+    pub(super) fn opencv_way(&self, method: Method) -> Way {
         let extent = [Y, X].map(|d| self.extent(d));
         let shrinks = (0..2).all(|d| extent[d] >= self.size[d]);
-        let whole = opencv_area::whole_scale(extent, self.size);
-        let kernel = match (method, whole) {
+        match (method, opencv_area::whole_scale(extent, self.size)) {
             // Halves are the same for both filters.
-            (Method::Means, Some(scale)) if shrinks => {
-                return opencv_area::whole_means(src, self.channels, scale, self.size[X], dst, watch);
-            }
-            (Method::OpenCv(Kernel::Linear), Some([2, 2])) => {
-                return opencv_area::whole_means(src, self.channels, [2, 2], self.size[X], dst, watch);
-            }
-            (Method::Means, _) if shrinks => {
-                return opencv_area::means(src, self.channels, self.size, dst, watch);
-            }
-            (Method::OpenCv(kernel), _) => kernel,
-            _ => Kernel::LinearOfArea,
-        };
-        opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
+            (Method::Means, Some(scale)) if shrinks => Way::Whole(scale),
+            (Method::OpenCv(Kernel::Linear), Some([2, 2])) => Way::Whole([2, 2]),
+            (Method::Means, _) if shrinks => Way::Means,
+            (Method::OpenCv(kernel), _) => Way::Kernel(kernel),
+            _ => Way::Kernel(Kernel::LinearOfArea),
+        }
     }
+}
+
+/// How OpenCV resizes an image.
+pub(super) enum Way {
+    /// Means of so many whole rows and columns.
+    Whole([usize; 2]),
+    /// Means of parts of pixels.
+    Means,
+    Kernel(Kernel),
+}
+
+/// The weights of all outputs of a line. A line that stays as it is has weights of 1: such a pass changes nothing.
+fn line_weights(line: &Line, curve: Curve) -> Axis<f64> {
+    let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
+    if is_whole && line.outputs == line.length {
+        Axis::identity(line.outputs, 1.0)
+    } else {
+        weights(line, curve)
+    }
+}
+
+/// The same in fixed point, and the bits behind their point.
+pub(super) fn integer_axis(line: &Line, curve: Curve, as_pillow: bool) -> (Axis<i32>, u32) {
+    let axis = line_weights(line, curve);
+    let bits = if as_pillow { PILLOW_BITS } else { axis.torchvision_bits() };
+    (axis.fixed(bits), bits)
 }

@@ -56,6 +56,11 @@ impl Table {
         Self(values)
     }
 
+    /// Of the bytes from 0 to 255.
+    pub fn values(&self) -> &[f32; 256] {
+        &self.0
+    }
+
     /// Rounded to values that float16 has, halves to even as torch and numpy do.
     pub fn in_half_precision(mut self) -> Self {
         self.0.iter_mut().for_each(|value| *value = f16::from_f32(*value).to_f32());

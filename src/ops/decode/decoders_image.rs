@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::cpu::decode::{
     self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
+use crate::cpu::exact::Arithmetic;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -44,6 +45,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
+    arithmetics: &Arithmetic::PILLOW,
     build: &build,
     outputs: &one_output,
     kernels: &[kernels],
@@ -59,11 +61,11 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::bool("adjust_orientation", "turn the image as its EXIF orientation says").or_bool(true),
     ArgSpec::string(
         "arithmetic",
-        "whose arithmetic makes RGB of inks and of 16 bits: `dali`, or `pillow`, to the bit; then a GPU also decodes JPEGs as the CPU does",
+        "whose arithmetic makes RGB of inks and of 16 bits: `dali`, or `pillow` or `pillow13`, which are the same, to the bit; then a GPU also decodes JPEGs as the CPU does",
     )
     .or_string("dali"),
     ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),
-    ArgSpec::bool("jpeg_fancy_upsampling", "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample; on the CPU it is always smooth").or_bool(false),
+    ArgSpec::bool("jpeg_fancy_upsampling", "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample; on the CPU it is always smooth").or_computed("whether another library's `arithmetic` is asked for, here or behind it"),
     ArgSpec::bool("affine", "threads are not bound to cores").no_effect().or_bool(true),
     ArgSpec::bool("cache_batch_copy", "no cache of decoded images").no_effect().or_bool(true),
     ArgSpec::bool("cache_debug", "no cache of decoded images").no_effect().or_bool(false),
@@ -86,7 +88,10 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
 /// What matters on a device only.
 #[derive(Debug, Clone, Copy)]
 struct OnDevice {
-    smooth_chroma: bool,
+    /// `None`: smooth where pixels are exact.
+    smooth_chroma: Option<bool>,
+    /// Whether pixels must be those of libjpeg-turbo, as the CPU makes them.
+    exact: bool,
     /// The part of the images for the JPEG engines.
     load: Option<f32>,
     /// Where JPEGs shall be decoded.
@@ -95,19 +100,24 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    /// Pillow decodes with smooth chroma, and not as JPEG engines do.
+    /// Pillow decodes as libjpeg-turbo does, with smooth chroma.
     fn new(args: &Args, as_pillow: bool) -> Result<Self> {
         let load = args.given_float("hw_decoder_load")?;
         if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
         }
-        let smooth_chroma = args.bool("jpeg_fancy_upsampling")? || as_pillow;
-        Ok(Self { smooth_chroma, load, path: None, deterministic: as_pillow })
+        let smooth_chroma = args.given_bool("jpeg_fancy_upsampling")?.filter(|_| !as_pillow);
+        Ok(Self { smooth_chroma, exact: as_pillow, load, path: None, deterministic: false })
     }
 
-    /// The author of the model has the last word, the author of the pipeline the one before.
+    fn smooth_chroma(&self) -> bool {
+        self.smooth_chroma.unwrap_or(self.exact)
+    }
+
+    /// The author of the model has the last word, the author of the pipeline the one before. Engines round otherwise than libjpeg-turbo.
     fn wish(&self) -> Option<Wish> {
-        if self.deterministic {
+        let is_exact_anyway = matches!(self.path, Some(Path::Cores | Path::Threads));
+        if self.deterministic || self.exact && !is_exact_anyway {
             return Some(Wish::Repeatable);
         }
         self.path.map(Wish::Path).or(self.load.map(Wish::Load))
@@ -169,7 +179,7 @@ impl Image {
         let DecodeOptions { color, dtype, .. } = self.decoding.options;
         let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
         // Smooth chroma is made of neighbours, by a kernel of its own.
-        self.leaves_planes = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
+        self.leaves_planes = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma();
         self.leaves_planes
     }
 
@@ -338,7 +348,7 @@ impl Operator for Image {
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
-        self.decoding.options.smooth_chroma = self.on_device.smooth_chroma;
+        self.decoding.options.smooth_chroma = self.on_device.smooth_chroma();
         let wish = self.on_device.wish();
         self.mixed = Some(Mixed::open(gpu, &self.decoding.options, wish, self.leaves_planes)?);
         Ok(())
@@ -350,6 +360,10 @@ impl Operator for Image {
 }
 
 impl Deferred for Image {
+    fn must_be_exact(&mut self) {
+        self.on_device.exact = true;
+    }
+
     fn may_reduce_to(&mut self, enough: Option<[usize; 2]>) {
         self.decoding.enough = enough;
     }

@@ -1,6 +1,7 @@
 //! `decoders__ImageCrop`: encoded images to the pixels of a crop window.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
+use crate::cpu::exact::Arithmetic;
 use crate::error::Result;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
 use crate::operator::{Args, InputSet, OpDef, Operator, SampleInputs, one_output};
@@ -15,6 +16,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[ARGS, CROP_ARGS],
+    arithmetics: &Arithmetic::PILLOW,
     build: &build,
     outputs: &one_output,
     kernels: &[super::decoders_image::kernels],

@@ -1,6 +1,7 @@
 //! `decoders__ImageSlice`: encoded images to the pixels of a window given by its ends.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
+use crate::cpu::exact::Arithmetic;
 use crate::error::Result;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
 use crate::operator::shared::window::{OutOfBounds, Window};
@@ -16,6 +17,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 3),
     args: &[],
     shared_args: &[ARGS, SLICE_ARGS],
+    arithmetics: &Arithmetic::PILLOW,
     build: &build,
     outputs: &one_output,
     kernels: &[super::decoders_image::kernels],

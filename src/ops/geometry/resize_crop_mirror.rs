@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::resize::attributes::{self, ResizeAttributes, Target};
 use super::resize::exact;
+use super::resize::exact_gpu::Tables;
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
-use crate::cpu::exact::Task;
+use crate::cpu::exact::{Arithmetic, Task};
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::args::Value;
@@ -34,6 +35,7 @@ struct ResizeCropMirror {
     mirror: Arg,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -44,6 +46,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[attributes::antialias(true)],
     shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build,
     outputs: &one_output,
     kernels: &[super::resize::gpu::kernels],
@@ -57,6 +60,7 @@ pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],
     shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
+    arithmetics: &[],
     ..DEF
 };
 
@@ -71,6 +75,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         mirror: args.arg("mirror")?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
+        tables: Tables::default(),
     }))
 }
 
@@ -109,13 +114,12 @@ impl Operator for ResizeCropMirror {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)
+        gpu::run(cx, io, &self.jobs, to, &mut self.tables)
     }
 }
 

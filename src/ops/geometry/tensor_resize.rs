@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::resize::attributes::{ResizeAttributes, Target};
+use super::resize::exact_gpu::Tables;
 use super::resize::geometry::Geometry;
 use super::resize::volume::VolumeJob;
 use super::resize::{Job, ScratchPool, effort, gpu, volume_gpu};
@@ -277,7 +278,7 @@ impl Operator for TensorResize {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
         match self.volumes.iter().any(Option::is_some) {
             true => volume_gpu::run(cx, io, &self.volumes, to),
-            false => gpu::run(cx, io, &self.images, to),
+            false => gpu::run(cx, io, &self.images, to, &mut Tables::default()),
         }
     }
 }

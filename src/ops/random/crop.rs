@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{SEED, seed};
+use crate::cpu::exact::Arithmetic;
 use crate::cpu::random::{BatchRandom, Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -18,6 +19,7 @@ use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
 use crate::ops::geometry::resize::attributes::{self, ResizeAttributes};
 use crate::ops::geometry::resize::exact;
+use crate::ops::geometry::resize::exact_gpu::Tables;
 use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
 use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -144,6 +146,7 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[decoders_image::ARGS, ARGS],
+    arithmetics: &Arithmetic::PILLOW,
     build: &|args, _| Ok(Box::new(decoder(args)?)),
     outputs: &one_output,
     kernels: &[decoders_image::kernels],
@@ -241,6 +244,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
     ],
     shared_args: &[ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build_resized,
     outputs: &one_output,
     kernels: &[crate::ops::geometry::resize::gpu::kernels],
@@ -257,6 +261,7 @@ fn build_resized(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         crop: RandomCrop::new(args)?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
+        tables: Tables::default(),
     }))
 }
 
@@ -265,6 +270,7 @@ struct RandomResizedCrop {
     crop: RandomCrop,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 impl Operator for RandomResizedCrop {
@@ -299,12 +305,11 @@ impl Operator for RandomResizedCrop {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)
+        gpu::run(cx, io, &self.jobs, to, &mut self.tables)
     }
 }

@@ -192,6 +192,7 @@ fn load(
     let kinds = config.instance_kinds().map_err(in_config)?;
     let mut warnings: Vec<String> = source.warning.iter().cloned().collect();
 
+    let settings = config.settings().map_err(in_config)?;
     let mut first = None;
     let mut planned: Vec<(Device, Pipeline)> = Vec::new();
     for kind in &kinds {
@@ -199,7 +200,8 @@ fn load(
         first = first.or(Some(device));
         if planned.iter().all(|(other, _)| *other != device) {
             let in_file = || format!("`{}`", source.path.display());
-            let pipeline = Pipeline::load(&source.bytes, device).context(in_file);
+            let pipeline =
+                Pipeline::load_with_arithmetic(&source.bytes, device, settings.arithmetic).context(in_file);
             planned.push((device, pipeline?));
         }
     }
@@ -210,7 +212,6 @@ fn load(
         config.complete(&facts).map_err(in_config)?;
     }
     let tensors = config.validate(&facts).map_err(in_config)?;
-    let settings = config.settings().map_err(in_config)?;
     if let Some((name, meant)) = settings.misspelt() {
         return Err(in_config(Error::invalid(format!(
             "parameter `{}` is not known and has no effect in a server; did you mean `{meant}`?",

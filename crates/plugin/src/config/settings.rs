@@ -9,7 +9,7 @@ use super::{Quota, in_config, read, spelling};
 use gesso::error::{Context, Error, Result};
 use gesso::gpu::Allowance;
 use gesso::limits;
-use gesso::pipeline::{JpegDecoder, JpegPath};
+use gesso::pipeline::{Arithmetic, JpegDecoder, JpegPath};
 
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
@@ -17,6 +17,7 @@ const JPEG_PATH: &str = "jpeg_path";
 const JPEG_DECODER: &str = "jpeg_decoder";
 const DETERMINISTIC: &str = "deterministic";
 const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
+const ARITHMETIC: &str = "arithmetic";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const GPU_MULTIPROCESSORS: &str = "gpu_multiprocessors";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
@@ -48,6 +49,8 @@ pub struct Settings {
     pub deterministic: bool,
     /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
     pub jpeg_scaled_decode: bool,
+    /// `arithmetic`: the `arithmetic` of operators that have this one and that the pipeline's file gives none. `None` (`dali`, or absent): DALI's.
+    pub arithmetic: Option<Arithmetic>,
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
     /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
     pub gpu_memory: Option<NonZeroUsize>,
@@ -77,6 +80,7 @@ impl Settings {
                 key if Self::shared().any(|known| known == key) => settings.set(key, &text(key, value)?)?,
                 DETERMINISTIC => settings.deterministic = truth(key, &text(key, value)?)?,
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
+                ARITHMETIC => settings.arithmetic = arithmetic(&text(key, value)?)?,
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
                     settings.defaults.insert(name, text(key, value)?);
@@ -156,7 +160,7 @@ impl Settings {
         let shared: Vec<String> = Self::shared().map(|name| format!("`{name}`")).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are {}, `{DETERMINISTIC}`, \
-             `{JPEG_SCALED_DECODE}`, `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
+             `{JPEG_SCALED_DECODE}`, `{ARITHMETIC}`, `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
             names.join(", "),
             shared.join(", ")
         ))
@@ -285,6 +289,20 @@ fn jpeg_decoder(text: &str) -> Result<JpegDecoder> {
     }
 }
 
+fn arithmetic(text: &str) -> Result<Option<Arithmetic>> {
+    match text.trim() {
+        "dali" => Ok(None),
+        name => Arithmetic::ALL.into_iter().find(|known| known.name() == name).map(Some).ok_or_else(|| {
+            let names = Arithmetic::ALL.map(|known| format!("`{}`", known.name()));
+            Error::invalid(format!(
+                "parameter `{ARITHMETIC}` is `{}`, expected `dali`, {}",
+                name.escape_debug(),
+                names.join(", ")
+            ))
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -382,6 +400,18 @@ mod tests {
                 format!("parameter `jpeg_decoder` is `{wrong}`, expected `own` or `libjpeg-turbo`")
             );
         }
+    }
+
+    #[test]
+    fn resizes_have_the_arithmetic_that_the_author_names() {
+        let arithmetic = |text: &str| parse(&json!({"arithmetic": text})).map(|s| s.arithmetic);
+        assert_eq!(parse(&json!({})).unwrap().arithmetic, None);
+        assert_eq!(arithmetic("dali").unwrap(), None);
+        assert_eq!(arithmetic(" torchvision-float\n").unwrap(), Some(Arithmetic::TorchvisionFloat));
+        assert_eq!(
+            arithmetic("PIL").unwrap_err().to_string(),
+            "parameter `arithmetic` is `PIL`, expected `dali`, `pillow`, `pillow13`, `torchvision`, `torchvision-float`, `opencv`"
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::config::{
 };
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::pipeline::{Gpu, Pipeline};
+use gesso::pipeline::{Arithmetic, Gpu, Pipeline};
 use gesso::tensor::{DType, Device};
 
 /// What the instances of a model share. Freed when the model and all its instances are.
@@ -62,7 +62,9 @@ impl ModelState {
         if let Some(warning) = &source.warning {
             tracing::warn!(model = name, "{warning}");
         }
-        let plans = Plans { name: name.clone(), source, host: OnceLock::new(), device: OnceLock::new() };
+        let arithmetic = config.settings()?.arithmetic;
+        let plans =
+            Plans { name: name.clone(), source, arithmetic, host: OnceLock::new(), device: OnceLock::new() };
         // Types do not depend on the device; an instance of another kind plans when it comes.
         let first = match config.instance_kinds()?.first() {
             Some(InstanceKind::Gpu) => Device::Gpu,
@@ -186,6 +188,7 @@ impl ModelState {
 struct Plans {
     name: String,
     source: Source,
+    arithmetic: Option<Arithmetic>,
     host: OnceLock<Result<Arc<Pipeline>>>,
     device: OnceLock<Result<Arc<Pipeline>>>,
 }
@@ -201,8 +204,8 @@ impl Plans {
 
     fn load(&self, device: Device) -> Result<Pipeline> {
         let path = self.source.path.display();
-        let pipeline =
-            Pipeline::load(&self.source.bytes, device).map_err(|error| error.context(format!("`{path}`")))?;
+        let pipeline = Pipeline::load_with_arithmetic(&self.source.bytes, device, self.arithmetic)
+            .map_err(|error| error.context(format!("`{path}`")))?;
         for warning in pipeline.warnings() {
             tracing::warn!(model = self.name, "{warning}");
         }

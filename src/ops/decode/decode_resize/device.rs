@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{DECODER, READER, has_dali_arithmetic, is_plain, too_few, whole};
+use super::{DECODER, READER, is_plain, too_few, whole};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::{
@@ -58,14 +58,7 @@ pub(in crate::ops) const FUSIONS: [Fusion; 6] = [
 type Make = fn(&[Args]) -> Result<Box<dyn Operator>>;
 
 const fn resized(name: &'static str, of: &'static [&'static OpDef], make: Make) -> Fusion {
-    Fusion {
-        name,
-        device: Device::Gpu,
-        of,
-        can: |args, _| is_plain(args) && has_dali_arithmetic(args),
-        kernels: Vec::new,
-        make,
-    }
+    Fusion { name, device: Device::Gpu, of, can: |args, _| is_plain(args), kernels: Vec::new, make }
 }
 
 const fn normalized(name: &'static str, of: &'static [&'static OpDef], make: Make) -> Fusion {
@@ -166,6 +159,10 @@ impl Operator for DecodeAndRead {
 }
 
 impl Deferred for DecodeAndRead {
+    fn must_be_exact(&mut self) {
+        self.image.must_be_exact();
+    }
+
     fn is_unsettled(&self) -> bool {
         self.image.is_unsettled()
     }

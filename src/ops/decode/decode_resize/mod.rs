@@ -25,12 +25,6 @@ fn is_plain(args: &[&Args]) -> bool {
     bytes && !resize.bool("save_attrs").is_ok_and(|save| save)
 }
 
-/// Whether it is resized with DALI's arithmetic.
-fn has_dali_arithmetic(args: &[&Args]) -> bool {
-    let arithmetic = args.get(READER).map(|resize| resize.given_string("arithmetic"));
-    matches!(arithmetic, Some(Ok(None | Some("dali"))))
-}
-
 /// What the graph gives of too few operators.
 fn too_few(count: usize) -> Error {
     Error::internal(format!("{count} operators, expected more"))

@@ -32,13 +32,13 @@ fn options(args: &Args) -> Result<DecodeOptions> {
 fn is_as_pillow(args: &Args, color: ColorSpace, dtype: DType) -> Result<bool> {
     match args.given_string("arithmetic")?.unwrap_or("dali") {
         "dali" => Ok(false),
-        "pillow" if (color, dtype) == (ColorSpace::Rgb, DType::U8) => Ok(true),
-        "pillow" => Err(Error::unsupported(
-            "argument `arithmetic` is `pillow`, which makes uint8 RGB: expected neither another `output_type` nor another `dtype`",
-        )),
-        other => {
-            Err(Error::invalid(format!("argument `arithmetic` is `{other}`, expected `dali` or `pillow`")))
-        }
+        "pillow" | "pillow13" if (color, dtype) == (ColorSpace::Rgb, DType::U8) => Ok(true),
+        name @ ("pillow" | "pillow13") => Err(Error::unsupported(format!(
+            "argument `arithmetic` is `{name}`, which makes uint8 RGB: expected neither another `output_type` nor another `dtype`",
+        ))),
+        other => Err(Error::invalid(format!(
+            "argument `arithmetic` is `{other}`, expected `dali`, `pillow` or `pillow13`"
+        ))),
     }
 }
 

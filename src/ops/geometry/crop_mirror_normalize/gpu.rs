@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::{CropMirrorNormalize, Job};
+use crate::cpu::normalize::tables::Table;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
@@ -39,43 +40,55 @@ struct Row {
     dimensions: [Dimension; MAX_DIMENSIONS],
 }
 
-/// The kernel for tensors of `ndim` dimensions.
-fn kernel(from: DType, to: DType, ndim: usize) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("crop_mirror_normalize", "crop_mirror_normalize")
+/// The kernel for tensors of `ndim` dimensions, by DALI's arithmetic or by tables.
+fn kernel(from: DType, to: DType, ndim: usize, by_tables: bool) -> KernelSpec {
+    let kernel = KernelSpec::new::<Row, NoParams>("crop_mirror_normalize", "crop_mirror_normalize")
         .dtype("SRC", from)
         .dtype("DST", to)
         .define("NDIM", ndim)
-        .define("MAX_NDIM", MAX_DIMENSIONS)
+        .define("MAX_NDIM", MAX_DIMENSIONS);
+    if by_tables { kernel.define("TABLES", 1) } else { kernel }
 }
 
 /// Those that tests compile.
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     [
-        (DType::U8, DType::F32, 3),
-        (DType::U8, DType::F16, 4),
-        (DType::F16, DType::I8, 3),
-        (DType::I32, DType::U8, 5),
+        (DType::U8, DType::F32, 3, false),
+        (DType::U8, DType::F16, 4, false),
+        (DType::F16, DType::I8, 3, false),
+        (DType::I32, DType::U8, 5, false),
+        (DType::U8, DType::F32, 3, true),
+        (DType::U8, DType::F16, 3, true),
     ]
-    .map(|(from, to, ndim)| kernel(from, to, ndim))
+    .map(|(from, to, ndim, by_tables)| kernel(from, to, ndim, by_tables))
     .to_vec()
 }
 
 /// Compiles what an input of type `input` needs.
-pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, to: DType) -> Result<()> {
+pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, to: DType, by_tables: bool) -> Result<()> {
     match (input.dtype, input.ndim()) {
-        (Some(from), Some(ndim @ 1..=MAX_DIMENSIONS)) => gpu.kernel(&kernel(from, to, ndim)).map(drop),
+        (Some(from), Some(ndim @ 1..=MAX_DIMENSIONS)) => {
+            gpu.kernel(&kernel(from, to, ndim, by_tables)).map(drop)
+        }
         _ => Ok(()),
     }
 }
 
 impl Job {
     /// Factor, bias and fill value of every channel of the output. Those that the input has not are 0 whatever the fill values, as DALI's GPU
-    /// operator has them.
+    /// operator has them. With a library's arithmetic the 256 values of every channel of the input, one value, and fill values as on the CPU.
     pub(in crate::ops) fn per_channel(&self) -> &[Vec<f32>; 3] {
         self.per_channel.get_or_init(|| self.new_per_channel())
     }
 
     fn new_per_channel(&self) -> [Vec<f32>; 3] {
+        if !self.tables.is_empty() {
+            return [
+                self.tables.iter().flat_map(Table::values).copied().collect(),
+                vec![0.0],
+                self.fill.clone(),
+            ];
+        }
         let (mut factor, mut bias): (Vec<f32>, Vec<f32>) =
             self.affine.iter().map(|affine| affine.factor_and_bias()).unzip();
         let mut fill = self.fill[..factor.len()].to_vec();
@@ -141,10 +154,10 @@ impl CropMirrorNormalize {
                 fill: addresses[2],
                 elements: elements as u64,
                 channel: order.axes.iter().position(|&axis| axis == order.channel).unwrap_or_default() as u32,
-                channels: job.affine.len() as u32,
+                channels: job.affine.len().max(job.tables.len()) as u32,
                 dimensions,
             });
         }
-        cx.launch(&kernel(from, self.dtype, ndim), most, &NoParams::default(), &rows)
+        cx.launch(&kernel(from, self.dtype, ndim, self.library.is_some()), most, &NoParams::default(), &rows)
     }
 }

@@ -8,7 +8,7 @@ use crate::tensor::DType;
 
 pub(super) const ARGS: &[ArgSpec] = &[ArgSpec::string(
     "arithmetic",
-    "whose normalization, to the bit, of uint8 images on a CPU: `dali`, `torchvision`, `torchvision-v2` or `transformers-fast`; \
+    "whose normalization, to the bit, of uint8 images: `dali`, `torchvision`, `torchvision-v2` or `transformers-fast`; \
      `mean` and `std` are then those of values from 0 to 1",
 )
 .or_string("dali")];
@@ -54,12 +54,4 @@ pub(super) fn check_input(library: Library, dtype: DType) -> Result<()> {
         "input of type {dtype}, expected uint8 where `arithmetic` is `{}`",
         library.name()
     )))
-}
-
-/// That there is no code for a device.
-pub(super) fn no_device(library: Library) -> Error {
-    Error::unsupported(format!(
-        "argument `arithmetic` is `{}`, which there is on the CPU only: expected the device `cpu`",
-        library.name()
-    ))
 }

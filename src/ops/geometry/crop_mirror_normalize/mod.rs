@@ -176,8 +176,7 @@ impl Operator for CropMirrorNormalize {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.library.map_or(Ok(()), |library| Err(library::no_device(library)))?;
-        gpu::prepare(gpu, &inputs[0], self.dtype)
+        gpu::prepare(gpu, &inputs[0], self.dtype, self.library.is_some())
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {

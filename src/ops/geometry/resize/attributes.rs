@@ -234,14 +234,6 @@ impl ResizeAttributes {
         Some([height?, width?]).filter(|_| self.roi.is_none() && self.exact.is_none())
     }
 
-    /// Whether there is code for a device.
-    ///
-    /// # Errors
-    /// Unsupported for OpenCV's arithmetic.
-    pub(in crate::ops) fn check_device(&self) -> Result<()> {
-        self.exact.as_ref().map_or(Ok(()), Exact::check_device)
-    }
-
     /// What becomes of an image, or of its pixels in `part` as if the others were not there.
     ///
     /// # Errors

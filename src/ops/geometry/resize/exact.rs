@@ -13,8 +13,8 @@ use crate::tensor::DType;
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::string(
         "arithmetic",
-        "whose arithmetic, to the bit: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or, on a CPU, `opencv`; of \
-         uint8 images, on a CPU of uint16 (Pillow) and float32 ones (Pillow, `torchvision-float`), too",
+        "whose arithmetic, to the bit: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or `opencv`; of uint8 \
+         images, on a CPU of uint16 (Pillow) and float32 ones (Pillow, `torchvision-float`), too",
     )
     .or_string("dali"),
     ArgSpec::string(
@@ -171,19 +171,6 @@ impl Exact {
             }
             task.crop[d] = (start as usize, end as usize);
             task.region[d] = (0.0, end - start);
-        }
-        Ok(())
-    }
-
-    /// Whether there is code for a device.
-    ///
-    /// # Errors
-    /// Unsupported for OpenCV's.
-    pub(super) fn check_device(&self) -> Result<()> {
-        if self.arithmetic == Arithmetic::OpenCv {
-            return Err(Error::unsupported(
-                "argument `arithmetic` is `opencv`, which there is on the CPU only: expected the device `cpu`",
-            ));
         }
         Ok(())
     }

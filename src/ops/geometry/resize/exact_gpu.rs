@@ -1,217 +1,390 @@
-//! Resizing with another library's arithmetic on the device: rows of the tables for `kernels/exact.cu`, two passes an image. It must not know how
-//! weights are made.
+//! Resizing with another library's arithmetic on the device: rows of tables for `kernels/exact_*.cu`, by the weights that the host makes. It must not
+//! know how these are worked out.
 
-use std::sync::Arc;
+mod tables;
+
+use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::{Job, job};
-use crate::cpu::exact::{Pass, Passes, Sum, Task};
+use crate::cpu::exact::{Arithmetic, Steps, Sums, Task};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
-use crate::tensor::DType;
+use crate::tensor::ValueType;
+use tables::Placed;
 
-/// Bytes between the passes that a batch has at a time. Images that need more together run one group after the other, in the same memory; one
-/// image may need up to [`crate::limits::MAX_SAMPLE_BYTES`].
-const GROUP_BYTES: usize = 512 << 20;
+pub(in crate::ops) use tables::Tables;
 
-/// One pass over an image, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
+/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one, of bytes or of numbers; as in the kernels.
+const ROWS_AT_ONCE: usize = 4;
+const BYTES_AT_ONCE: usize = 16;
+const NUMBERS_AT_ONCE: usize = 4;
+
+/// Channels that a thread makes at once, at most.
+const MAX_CHANNELS: usize = 4;
+
+/// Bytes to which the place of an image between its passes is aligned.
+const ALIGNMENT: usize = 256;
+
+/// Bytes between the passes that images share, one group after the other, unless one image needs more.
+const GROUP_BYTES: usize = 256 << 20;
+
+/// Bits of [`PassRow::alpha`].
+const MULTIPLY: u32 = 1;
+const DIVIDE: u32 = 2;
+
+/// An image's pass, as the kernels see it.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
-struct Row {
-    dst: u64,
+struct PassRow {
     src: u64,
-    table: u64,
-    /// Elements of the source between lines, and between taps.
-    pitch: u64,
-    step: u64,
-    lines: u32,
+    dst: u64,
+    axis: u64,
     outputs: u32,
-    elements: u32,
-    channels: u32,
+    length: i32,
+    origin: i32,
+    lines: u32,
+    src_pitch: u32,
+    dst_pitch: u32,
+    step: u32,
     bits: u32,
-    multiplies: u32,
-    divides: u32,
+    alpha: u32,
+    start: i32,
+    direction: i32,
+    whole: u32,
+    share: f32,
     unused: u32,
 }
 
-/// Both passes of a task, and where their tables are.
-struct Plan {
-    passes: Passes,
-    tables: [u64; 2],
-}
-
-/// One image.
-struct Image {
-    plan: Arc<Plan>,
-    task: Task,
+/// An image whose pixels are copied.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct CopyRow {
     src: u64,
     dst: u64,
+    rows: u64,
+    columns: u64,
+    height: u32,
+    width: u32,
+    pitch: u32,
+    step: u32,
+}
+
+/// How a kernel makes sums: `METHOD` there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Method {
+    Bytes,
+    Integers,
+    Floats,
+    Means,
+    Linear,
+    Cubic,
+    Whole,
+}
+
+/// A kernel of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Pass {
+    /// Along rows, so many channels at once.
+    Across(Method, usize),
+    Down(Method),
+}
+
+impl Pass {
+    fn kernel(self) -> KernelSpec {
+        let of = |name| KernelSpec::new::<PassRow, NoParams>(name, name).early();
+        match self {
+            Self::Across(method, channels) => {
+                of("exact_across").define("METHOD", method as u32).define("CH", channels)
+            }
+            Self::Down(method) => of("exact_down").define("METHOD", method as u32),
+        }
+    }
+
+    /// Threads that `row` gives work to.
+    fn threads(self, row: &PassRow) -> usize {
+        let (outputs, lines) = (row.outputs as usize, row.lines as usize);
+        match self {
+            Self::Across(_, channels) => {
+                outputs * (row.step as usize / channels) * lines.div_ceil(ROWS_AT_ONCE)
+            }
+            Self::Down(Method::Bytes) => outputs * lines.div_ceil(BYTES_AT_ONCE),
+            Self::Down(_) => outputs * lines.div_ceil(NUMBERS_AT_ONCE),
+        }
+    }
+}
+
+fn copy_kernel() -> KernelSpec {
+    KernelSpec::new::<CopyRow, NoParams>("exact_copy", "exact_copy").early()
+}
+
+/// The methods of the passes across and down.
+fn methods(sums: Sums) -> [Method; 2] {
+    match sums {
+        Sums::Bytes | Sums::Copies => [Method::Bytes; 2],
+        Sums::Floats => [Method::Floats; 2],
+        Sums::Means => [Method::Means; 2],
+        Sums::Linear => [Method::Integers, Method::Linear],
+        Sums::Cubic(_) => [Method::Integers, Method::Cubic],
+        Sums::Whole(_) => [Method::Integers, Method::Whole],
+    }
+}
+
+fn channels_at_once(channels: usize) -> usize {
+    if channels <= MAX_CHANNELS { channels } else { 1 }
+}
+
+/// Kernels for images of so many channels.
+fn kernels_of(arithmetic: Arithmetic, channels: usize) -> impl Iterator<Item = KernelSpec> {
+    let methods: &[[Method; 2]] = match arithmetic {
+        Arithmetic::Pillow | Arithmetic::Pillow13 | Arithmetic::Torchvision => &[[Method::Bytes; 2]],
+        Arithmetic::TorchvisionFloat => &[[Method::Floats; 2]],
+        Arithmetic::OpenCv => &[
+            [Method::Integers, Method::Linear],
+            [Method::Integers, Method::Cubic],
+            [Method::Integers, Method::Whole],
+            [Method::Means; 2],
+        ],
+    };
+    let passes = methods.iter().flat_map(move |&[across, down]| {
+        [Pass::Across(across, channels_at_once(channels)), Pass::Down(down)]
+    });
+    passes.map(Pass::kernel).chain([copy_kernel()])
+}
+
+/// Those that tests compile.
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
+    Arithmetic::ALL
+        .into_iter()
+        .flat_map(|arithmetic| {
+            [1, 3, 4].into_iter().flat_map(move |channels| kernels_of(arithmetic, channels))
+        })
+        .collect()
+}
+
+/// Compiles what images of type `input` need.
+pub(super) fn prepare(gpu: &Gpu, input: &ValueType, arithmetic: Arithmetic) -> Result<()> {
+    let channels = match (input.layout, &input.dims) {
+        (Some(layout), Some(dims)) => layout.find(b'C').and_then(|axis| *dims.get(axis)?),
+        _ => None,
+    };
+    // What the batch decides is compiled then.
+    let Some(channels) = channels else { return Ok(()) };
+    kernels_of(arithmetic, channels).try_for_each(|kernel| gpu.kernel(&kernel).map(drop))
+}
+
+/// One image to resize.
+struct Image {
+    task: Task,
+    steps: Steps,
+    /// Of rows and of columns.
+    tables: [Placed; 2],
+    source: u64,
+    target: u64,
 }
 
 impl Image {
-    fn bytes_between(&self) -> usize {
-        let [height, width] = self.plan.passes.between;
-        height * width * self.task.channels * between(self.plan.passes.passes[0].sum).size()
-    }
-
-    /// The rows of both passes, with `between` between them.
-    fn rows(&self, between: u64) -> [Row; 2] {
-        let Self { task, src, dst, .. } = self;
-        let Passes { from: [y, x], between: [rows, columns], has_alpha, .. } = self.plan.passes;
-        let pitch = task.image[1] * task.channels;
-        let first = src + (y * pitch + x * task.channels) as u64;
-        let multiplied =
-            Row { multiplies: has_alpha.into(), ..self.row(0, first, between, [rows, columns], pitch) };
-        let own = self.row(1, between, *dst, task.made(), columns * task.channels);
-        [multiplied, Row { divides: has_alpha.into(), ..own }]
-    }
-
-    /// Pass `number`, which makes `made` rows and columns of lines of `pitch` elements.
-    fn row(&self, number: usize, src: u64, dst: u64, made: [usize; 2], pitch: usize) -> Row {
-        let Pass { axis, sum, outputs, .. } = self.plan.passes.passes[number];
-        let channels = self.task.channels;
-        let [lines, elements, pitch, step] =
-            if axis == 0 { [1, made[1] * channels, 0, pitch] } else { [made[0], channels, pitch, channels] };
-        Row {
-            dst,
-            src,
-            table: self.plan.tables[number],
-            pitch: pitch as u64,
-            step: step as u64,
-            lines: lines as u32,
-            outputs: outputs as u32,
-            elements: elements as u32,
-            channels: channels as u32,
-            bits: if let Sum::Integers(bits) = sum { bits } else { 0 },
-            multiplies: 0,
-            divides: 0,
-            unused: 0,
-        }
-    }
-}
-
-/// The type of what is between two passes.
-fn between(sum: Sum) -> DType {
-    if sum == Sum::Floats { DType::F32 } else { DType::U8 }
-}
-
-/// The kernel of the first pass or the second.
-fn kernel(number: usize, sum: Sum) -> KernelSpec {
-    let between = between(sum);
-    let (from, to) = if number == 0 { (DType::U8, between) } else { (between, DType::U8) };
-    let kernel =
-        KernelSpec::new::<Row, NoParams>("exact", "exact").early().dtype("SRC", from).dtype("DST", to);
-    if sum == Sum::Floats { kernel.define("FLOATS", 1) } else { kernel }
-}
-
-/// The kinds of sums, of which integers have their bits in the table.
-const SUMS: [Sum; 2] = [Sum::Integers(1), Sum::Floats];
-
-/// Those that tests compile, and that are compiled before a batch comes.
-pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
-    SUMS.into_iter().flat_map(|sum| [0, 1].map(|number| kernel(number, sum))).collect()
-}
-
-/// Compiles the kernels.
-pub(super) fn prepare(gpu: &Gpu) -> Result<()> {
-    kernels().iter().try_for_each(|kernel| gpu.kernel(kernel).map(drop))
-}
-
-/// Makes the weights of a task, and puts them on the way to the device.
-fn planned(cx: &mut GpuCx<'_>, task: &Task) -> Result<Plan> {
-    let passes = Passes::new(task)?;
-    let [first, second] = [0, 1].map(|number| bytemuck::cast_slice(&passes.passes[number].table));
-    let tables = [cx.recorder.stage(first)?.address(), cx.recorder.stage(second)?.address()];
-    Ok(Plan { passes, tables })
-}
-
-/// Records the resize of every live sample, all of which have a task.
-pub(super) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>]) -> Result<()> {
-    // Most images of a batch have the weights of one of the last.
-    let mut recent: Option<(Task, Arc<Plan>)> = None;
-    let images = io.rows(|sample| {
-        let Job { geometry, task, .. } = job(jobs, sample.index())?;
-        let Some(task) = task else {
-            return Err(Error::internal("a sample without another library's arithmetic"));
+    /// What is between its passes; for copies there is nothing.
+    fn between(&self) -> Between {
+        let [height, width] = self.task.made();
+        let [rows, columns] = [0, 1].map(|d| {
+            let (first, end) = self.tables[d].table.span();
+            end - first
+        });
+        let (rows, columns) = if self.steps.rows_first { (height, columns) } else { (rows, width) };
+        let elements = columns * self.task.channels;
+        // Rows begin where they can be read so many at once.
+        let pitch = elements.next_multiple_of(BYTES_AT_ONCE);
+        let element = match self.steps.sums {
+            Sums::Copies => 0,
+            Sums::Bytes => 1,
+            _ => size_of::<u32>(),
         };
-        let plan = match &recent {
-            Some((known, plan)) if known == task => Arc::clone(plan),
-            _ => Arc::new(planned(cx, task)?),
-        };
-        recent = Some((*task, Arc::clone(&plan)));
-        let bytes = |[height, width]: [usize; 2]| (height * width * task.channels) as u64;
-        let (src, dst) = (sample.source(0)?, sample.target(0)?);
-        let image = |plane: u64| Image {
-            plan: Arc::clone(&plan),
-            task: *task,
-            src: src + plane * bytes(task.image),
-            dst: dst + plane * bytes(task.made()),
-        };
-        Ok((0..geometry.planes as u64).map(image).collect::<Vec<_>>())
-    });
-    let images: Vec<Image> = images.into_iter().flatten().collect();
-    for sum in SUMS {
-        let is_of = |image: &&Image| between(image.plan.passes.passes[0].sum) == between(sum);
-        run_sums(cx, sum, &images.iter().filter(is_of).collect::<Vec<_>>())?;
+        Between { elements, pitch, bytes: (rows * pitch * element).next_multiple_of(ALIGNMENT) }
     }
-    Ok(())
-}
 
-/// Records the passes of images, a group at a time.
-fn run_sums(cx: &mut GpuCx<'_>, sum: Sum, images: &[&Image]) -> Result<()> {
-    let groups = grouped(images.iter().map(|image| room(image.bytes_between())));
-    let Some(most) = groups.iter().map(|(_, bytes)| *bytes).max() else { return Ok(()) };
-    let memory = cx.recorder.allocate(most)?.address();
-    let mut rest = images;
-    for (count, _) in groups {
-        let (group, behind) = rest.split_at(count);
-        rest = behind;
-        let mut place = memory;
-        let mut passes = [Vec::with_capacity(count), Vec::with_capacity(count)];
-        for image in group {
-            let rows = image.rows(place);
-            place += room(image.bytes_between()) as u64;
-            passes.iter_mut().zip(rows).for_each(|(pass, row)| pass.push(row));
-        }
-        for (number, rows) in passes.iter().enumerate() {
-            let elements =
-                |row: &Row| [row.lines, row.outputs, row.elements].iter().map(|&n| n as usize).product();
-            let most = rows.iter().map(elements).max().unwrap_or(0);
-            cx.launch(&kernel(number, sum), most, &NoParams::default(), rows)?;
+    /// Address of the pixel of the crop in this row and column.
+    fn pixel(&self, row: usize, column: usize) -> u64 {
+        let Task { image, crop, channels, .. } = self.task;
+        self.source + (((crop[0].0 + row) * image[1] + crop[1].0 + column) * channels) as u64
+    }
+
+    fn copy(&self) -> CopyRow {
+        let [height, width] = self.task.made().map(|extent| extent as u32);
+        let [rows, columns] = [0, 1].map(|d| self.tables[d].address);
+        let (pitch, step) = ((self.task.image[1] * self.task.channels) as u32, self.task.channels as u32);
+        CopyRow { src: self.pixel(0, 0), dst: self.target, rows, columns, height, width, pitch, step }
+    }
+
+    /// The pass along axis `d`, whatever it reads and makes.
+    fn pass(&self, d: usize) -> PassRow {
+        let Placed { table, address } = &self.tables[d];
+        PassRow {
+            axis: *address,
+            outputs: table.outputs as u32,
+            length: table.length as i32,
+            bits: table.bits,
+            step: self.task.channels as u32,
+            ..PassRow::default()
         }
     }
-    Ok(())
-}
 
-/// Bytes that an image has between its passes, with those that keep the next one aligned.
-fn room(bytes: usize) -> usize {
-    const ALIGNMENT: usize = 256;
-    bytes.next_multiple_of(ALIGNMENT)
-}
-
-/// How many images each group has, and their bytes: as many as fit, at least one.
-fn grouped(bytes: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
-    let mut groups: Vec<(usize, usize)> = Vec::new();
-    for bytes in bytes {
-        match groups.last_mut() {
-            Some((count, all)) if *all + bytes <= GROUP_BYTES => (*count, *all) = (*count + 1, *all + bytes),
-            _ => groups.push((1, bytes)),
+    /// Its two passes in their order, with what is between them at `between`.
+    fn passes(&self, between: u64) -> [(Pass, PassRow); 2] {
+        let Self { task, steps, .. } = self;
+        let [height, width] = task.made();
+        let middle = self.between();
+        let spans = [0, 1].map(|d| self.tables[d].table.span());
+        let pitches = [task.image[1] * task.channels, middle.pitch, width * task.channels].map(|n| n as u32);
+        let [mut down, mut across] = [self.pass(0), self.pass(1)];
+        if steps.rows_first {
+            (down.src, down.lines) = (self.pixel(0, spans[1].0), middle.elements as u32);
+            (across.origin, across.lines) = (spans[1].0 as i32, height as u32);
+        } else {
+            (across.src, across.lines) = (self.pixel(spans[0].0, 0), (spans[0].1 - spans[0].0) as u32);
+            (down.origin, down.lines) = (spans[0].0 as i32, pitches[2]);
         }
+        match steps.sums {
+            Sums::Cubic(whole) => {
+                let (start, end) = task.window[1];
+                (down.start, down.direction) =
+                    if task.mirror[1] { (end as i32 - 1, -1) } else { (start as i32, 1) };
+                down.whole = whole as u32;
+            }
+            Sums::Whole(share) => down.share = share.unwrap_or(0.0),
+            Sums::Copies | Sums::Bytes | Sums::Floats | Sums::Means | Sums::Linear => {}
+        }
+        let [method_across, method_down] = methods(steps.sums);
+        let across = (Pass::Across(method_across, channels_at_once(task.channels)), across);
+        let down = (Pass::Down(method_down), down);
+        let [mut first, mut second] = if steps.rows_first { [down, across] } else { [across, down] };
+        (first.1.dst, first.1.src_pitch, first.1.dst_pitch) = (between, pitches[0], pitches[1]);
+        (second.1.src, second.1.dst) = (between, self.target);
+        (second.1.src_pitch, second.1.dst_pitch) = (pitches[1], pitches[2]);
+        if steps.has_alpha {
+            (first.1.alpha, second.1.alpha) = (MULTIPLY, DIVIDE);
+        }
+        [first, second]
     }
+}
+
+/// What is between the passes of an image.
+struct Between {
+    /// Elements of a row, and from one row to the next.
+    elements: usize,
+    pitch: usize,
+    bytes: usize,
+}
+
+/// Launches by kernel.
+#[derive(Default)]
+struct Launches {
+    copies: Vec<CopyRow>,
+    first: BTreeMap<Pass, Vec<PassRow>>,
+    second: BTreeMap<Pass, Vec<PassRow>>,
+}
+
+impl Launches {
+    /// Of images whose passes have `between` for what is between them, one behind the other.
+    fn of(images: &[Image], mut between: u64) -> Self {
+        let mut launches = Self::default();
+        for image in images {
+            if image.steps.sums == Sums::Copies {
+                launches.copies.push(image.copy());
+            } else {
+                let [(first, first_row), (second, second_row)] = image.passes(between);
+                launches.first.entry(first).or_default().push(first_row);
+                launches.second.entry(second).or_default().push(second_row);
+            }
+            between += image.between().bytes as u64;
+        }
+        launches
+    }
+
+    fn record(&self, cx: &mut GpuCx<'_>) -> Result<()> {
+        for (pass, rows) in self.first.iter().chain(&self.second) {
+            let most = rows.iter().map(|row| pass.threads(row)).max().unwrap_or(0);
+            cx.launch(&pass.kernel(), most, &NoParams::default(), rows)?;
+        }
+        let bytes = |row: &CopyRow| row.height as usize * row.width as usize * row.step as usize;
+        let most = self.copies.iter().map(bytes).max().unwrap_or(0);
+        cx.launch(&copy_kernel(), most, &NoParams::default(), &self.copies)
+    }
+}
+
+/// Images, so many that what is between their passes has at most `most` bytes, or one.
+fn groups(images: &[Image], most: usize) -> Vec<(&[Image], usize)> {
+    let (mut groups, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (i, image) in images.iter().enumerate() {
+        let more = image.between().bytes;
+        if i > start && bytes + more > most {
+            groups.push((&images[start..i], bytes));
+            (start, bytes) = (i, 0);
+        }
+        bytes += more;
+    }
+    groups.push((&images[start..], bytes));
     groups
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_fit_into_memory() {
-        let half = GROUP_BYTES / 2;
-        assert_eq!(grouped([].into_iter()), []);
-        assert_eq!(grouped([half, half, 1].into_iter()), [(2, GROUP_BYTES), (1, 1)]);
-        assert_eq!(grouped([1, 2 * GROUP_BYTES, 1].into_iter()), [(1, 1), (1, 2 * GROUP_BYTES), (1, 1)]);
+/// Records the resize of every live sample, all of which have tasks.
+pub(in crate::ops) fn run(
+    cx: &mut GpuCx<'_>,
+    io: &GpuIo<'_>,
+    jobs: &[Option<Job>],
+    tables: &mut Tables,
+) -> Result<()> {
+    let most = cx.recorder.gpu().most_of_a_value();
+    let steps = io.rows(|sample| {
+        let Job { geometry, task, .. } = job(jobs, sample.index())?;
+        let task = task.ok_or_else(|| Error::internal("a resize without another library's arithmetic"))?;
+        Ok((geometry.planes, task, task.steps()?, sample.index()))
+    });
+    let placed = tables.stage(cx, steps.iter().flat_map(|(_, _, steps, _)| steps.axes))?;
+    let mut steps = steps.into_iter().peekable();
+    let images = io.rows(|sample| {
+        let own = steps.next_if(|(.., index)| *index == sample.index());
+        let (planes, task, steps, _) = own.ok_or_else(|| Error::internal("a sample without steps"))?;
+        let table =
+            |axis| placed.get(axis).cloned().ok_or_else(|| Error::internal("an axis without a table"));
+        let tables = [table(&steps.axes[0])?, table(&steps.axes[1])?];
+        let image = Image { task, steps, tables, source: sample.source(0)?, target: sample.target(0)? };
+        let bytes = image.between().bytes;
+        if bytes > most {
+            return Err(Error::invalid(format!(
+                "resizing needs {bytes} bytes of memory between the passes, more than the limit of {most}"
+            )));
+        }
+        Ok((image, planes))
+    });
+    // Planes and frames have the same tables.
+    let images = images.into_iter().flat_map(|(image, planes)| {
+        let bytes = |[height, width]: [usize; 2]| (height * width * image.task.channels) as u64;
+        let (source, target) = (bytes(image.task.image), bytes(image.task.made()));
+        (0..planes as u64).map(move |plane| Image {
+            tables: image.tables.clone(),
+            source: image.source + plane * source,
+            target: image.target + plane * target,
+            ..image
+        })
+    });
+    let images: Vec<Image> = images.collect();
+    if images.is_empty() {
+        return Ok(());
     }
+    // Groups come one after the other, so they have the same memory.
+    let groups = groups(&images, GROUP_BYTES);
+    let bytes = groups.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let between = if bytes == 0 {
+        0
+    } else {
+        cx.recorder.wait_for_room(bytes);
+        cx.recorder.allocate(bytes)?.address()
+    };
+    groups.iter().try_for_each(|(images, _)| Launches::of(images, between).record(cx))
 }
+
+#[cfg(test)]
+mod tests;

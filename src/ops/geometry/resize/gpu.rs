@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::attributes::{ResizeAttributes, Target};
+use super::exact_gpu::{self, Tables};
 use super::geometry::Geometry;
-use super::{Job, exact, exact_gpu, job};
+use super::{Job, exact, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
@@ -287,7 +288,8 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let plain = types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels)));
     let bytes = kernel(DType::U8, DType::F32, 3);
     let planes = of_planes(bytes.clone(), true);
-    plain.chain([of_many_rows(&bytes), of_many_rows(&planes), planes, weights_kernel()]).collect()
+    let dali = plain.chain([of_many_rows(&bytes), of_many_rows(&planes), planes, weights_kernel()]);
+    dali.chain(exact_gpu::kernels()).collect()
 }
 
 /// Compiles what images of type `input` need, some of which may be `planes`.
@@ -297,9 +299,9 @@ pub(in crate::ops) fn prepare(
     attributes: &ResizeAttributes,
     planes: bool,
 ) -> Result<()> {
-    if attributes.exact.is_some() {
+    if let Some(exact) = &attributes.exact {
         exact::check_on_gpu(input.dtype.unwrap_or(DType::U8))?;
-        return exact_gpu::prepare(gpu);
+        return exact_gpu::prepare(gpu, input, exact.arithmetic);
     }
     let channels = match (input.layout, &input.dims) {
         (Some(layout), Some(dims)) => layout.find(b'C').and_then(|axis| *dims.get(axis)?),
@@ -355,12 +357,18 @@ impl Images {
     }
 }
 
-/// Records the resize of every live sample to elements of type `to`.
-pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
+/// Records the resize of every live sample to elements of type `to`. `tables` are another library's, kept from batch to batch.
+pub(in crate::ops) fn run(
+    cx: &mut GpuCx<'_>,
+    io: &GpuIo<'_>,
+    jobs: &[Option<Job>],
+    to: DType,
+    tables: &mut Tables,
+) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
     if jobs.iter().flatten().any(|job| job.task.is_some()) {
         exact::check_on_gpu(from)?;
-        return exact_gpu::run(cx, io, jobs);
+        return exact_gpu::run(cx, io, jobs, tables);
     }
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let rows = io.rows(|sample| {

@@ -2,30 +2,30 @@
 
 pub(in crate::ops) mod attributes;
 pub(in crate::ops) mod exact;
-mod exact_gpu;
+pub(in crate::ops) mod exact_gpu;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
+mod scratch;
 mod sizes;
 pub(in crate::ops) mod volume;
 pub(in crate::ops) mod volume_gpu;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
-use crate::cpu::exact::{self as libraries, Elements, Task};
+use crate::cpu::exact::{self as libraries, Arithmetic, Elements, Task};
 use crate::cpu::resample::{self, FilterSpec, Output, Plan, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::limits;
 use crate::operator::shared::layouts;
 use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};
+use exact_gpu::Tables;
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
+pub(in crate::ops) use scratch::{Scratch, ScratchPool};
 use volume::{VolumeJob, is_volume};
 
 pub(in crate::ops) struct Resize {
@@ -38,6 +38,7 @@ pub(in crate::ops) struct Resize {
     /// The same for volumes: one of the two lists is used in a batch.
     volumes: Vec<Option<VolumeJob>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -53,9 +54,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_bool(false),
     ],
     shared_args: &[attributes::ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build,
     outputs: &|args, _| Ok(if args.bool("save_attrs")? { 2 } else { 1 }),
-    kernels: &[gpu::kernels, exact_gpu::kernels],
+    kernels: &[gpu::kernels],
     sequences: true,
     reads_in_place: InputSet::All,
     ..OpDef::BASE
@@ -78,6 +80,7 @@ impl Resize {
             jobs: Vec::new(),
             volumes: Vec::new(),
             scratch: ScratchPool::default(),
+            tables: Tables::default(),
         })
     }
 
@@ -188,7 +191,6 @@ impl Operator for Resize {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         if inputs[0].layout.is_some_and(is_volume) {
             return volume_gpu::prepare(gpu, &inputs[0], &self.attributes);
         }
@@ -201,7 +203,7 @@ impl Operator for Resize {
         if is_volume {
             volume_gpu::run(cx, io, &self.volumes, to)?;
         } else {
-            gpu::run(cx, io, &self.jobs, to)?;
+            gpu::run(cx, io, &self.jobs, to, &mut self.tables)?;
         }
         if self.save_attrs {
             let mut sizes = Vec::new();
@@ -431,27 +433,4 @@ pub(in crate::ops) fn infer_resized(
         dims[axis..axis + 2].copy_from_slice(&size);
     }
     Ok(ty)
-}
-
-/// Memory that a [`Job`] needs while it runs.
-#[derive(Default)]
-pub(in crate::ops) struct Scratch {
-    dali: resample::Scratch,
-    exact: libraries::Scratch,
-}
-
-/// Scratch memory for as many threads as resize at once; kept for the next batch.
-#[derive(Default)]
-pub(in crate::ops) struct ScratchPool(Mutex<Vec<Scratch>>);
-
-impl ScratchPool {
-    /// Runs `f` with a scratch of its own, and keeps it unless it became large.
-    pub(in crate::ops) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
-        let mut scratch = self.0.lock().pop().unwrap_or_default();
-        let result = f(&mut scratch);
-        if scratch.dali.bytes() + scratch.exact.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
-            self.0.lock().push(scratch);
-        }
-        result
-    }
 }

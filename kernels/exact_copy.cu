@@ -1,0 +1,23 @@
+// Nearest pixels by another library's rules: which row and which column each output is made of, the host says.
+#include "common.cuh"
+
+struct Row {
+  const uint8_t *src;       // the first pixel of the crop
+  uint8_t *dst;
+  const int32_t *rows, *columns;  // of each row of the output its row, of each column its column: -1 is none, which is 0
+  uint32_t height, width;
+  uint32_t pitch;           // bytes from row to row of the source
+  uint32_t step;            // elements of a pixel
+};
+CHECK_LAYOUT(Row, NoParams);
+
+extern "C" __global__ void __launch_bounds__(256) exact_copy(const Row *rows, uint32_t count, NoParams) {
+  begin_early();
+  const Row row = rows[blockIdx.y];
+  const uint32_t elements = row.width * row.step, items = elements * row.height;
+  for (uint32_t item = blockIdx.x * blockDim.x + threadIdx.x; item < items; item += gridDim.x * blockDim.x) {
+    const uint32_t i = item / elements, e = item % elements;
+    const int32_t y = row.rows[i], x = row.columns[e / row.step];
+    row.dst[item] = y < 0 || x < 0 ? 0 : __ldg(row.src + (uint64_t)y * row.pitch + (uint64_t)x * row.step + e % row.step);
+  }
+}
