@@ -73,6 +73,7 @@ class Pillow:
     channels = (1, 2, 3, 4)
     needs_whole_boxes = False
     narrowest = 1
+    reduces = False
 
     def __init__(self):
         self.module = importlib.import_module("PIL.Image")
@@ -86,7 +87,7 @@ class Pillow:
         names = {"linear": "BILINEAR", "cubic": "BICUBIC"}
         method = getattr(self.module.Resampling, names.get(case.filter, case.filter.upper()))
         box = case.box and (case.box[1], case.box[0], case.box[3], case.box[2])
-        return np.asarray(image.resize((case.size[1], case.size[0]), method, box)).reshape(*case.size, -1)
+        return np.asarray(image.resize((case.size[1], case.size[0]), method, box, case.reducing_gap)).reshape(*case.size, -1)
 
 
 class Pillow13(Pillow):
@@ -183,9 +184,15 @@ class OpenCv:
         return made.reshape(*case.size, -1)
 
 
+def with_reducing_gap(library):
+    """The same, reduced before."""
+    return type(library.__name__, (library,), {"name": f"{library.arithmetic}-reducing-gap", "reduces": True})
+
+
+REDUCING = [with_reducing_gap(library) for library in (Pillow, Pillow13)]
 OF_ONE_CHANNEL = [of_one_channel(library, dtype) for library in (Pillow, Pillow13) for dtype in (np.uint16, np.float32)]
 OF_BYTES = (Pillow, Pillow13, Torchvision, TorchvisionFloat, OpenCv)
-LIBRARIES = {library.name: library for library in (*OF_BYTES, *OF_ONE_CHANNEL, TorchvisionOfFloats)}
+LIBRARIES = {library.name: library for library in (*OF_BYTES, *OF_ONE_CHANNEL, TorchvisionOfFloats, *REDUCING)}
 
 
 class Case:
@@ -211,6 +218,10 @@ class Case:
             self.image = self.image * np.uint16(257) ^ rng.integers(0, 256, self.image.shape, dtype=np.uint16)
         if library.dtype == np.float32:
             self.image = (self.image - np.float32(100)) * rng.uniform(0.001, 3, self.image.shape).astype(np.float32)
+        self.reducing_gap = None
+        if getattr(library, "reduces", False):
+            self.reducing_gap = float(np.float32(rng.choice([1, 1.5, 2, 3, rng.uniform(1, 6)])))
+            self.size = [max(extent // int(rng.integers(1, 20)), 1) for extent in (height, width)]
 
     def __str__(self):
         height, width = self.image.shape[:2]
@@ -226,6 +237,8 @@ def ours(case, device="cpu"):
     region = {}
     if case.box:
         region = {"roi_start": case.box[:2], "roi_end": case.box[2:]}
+    if case.reducing_gap:
+        region["reducing_gap"] = case.reducing_gap
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=0 if device == "gpu" else None)
     def pipeline():

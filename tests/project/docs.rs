@@ -34,6 +34,7 @@ fn sources() -> String {
     for folder in ["src", "crates"] {
         files(&root().join(folder), "rs", &mut found);
     }
+    files(&root().join("python"), "py", &mut found);
     let text: String = found.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let mut joined = String::new();
     let mut rest = text.as_str();

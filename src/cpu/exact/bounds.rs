@@ -44,6 +44,15 @@ impl Task {
                 self.channels
             )));
         }
+        if let Some(gap) = self.reducing_gap
+            && !(self.arithmetic.is_pillow() && self.elements == Elements::Bytes && gap >= 1.0)
+        {
+            return Err(Error::invalid(format!(
+                "argument `reducing_gap` is {gap}, expected at least 1, Pillow's arithmetic and uint8 images, found {} and {}",
+                library,
+                self.elements.name()
+            )));
+        }
         for (what, [height, width]) in [("image", self.image), ("output", self.size), ("window", self.made())]
         {
             let elements = height.checked_mul(width).and_then(|n| n.checked_mul(self.channels));
@@ -105,7 +114,8 @@ impl Task {
             Method::Sums(_) => {
                 let between = if self.rows_first() { height * row } else { rows * made_row };
                 let multiplied = if alpha::has_alpha(self.channels) { rows * row } else { 0.0 };
-                between * self.elements.size() as f64 + multiplied + LINES as f64 * (row + made_row)
+                let reduced = if self.reducing_gap.is_some() { rows * row } else { 0.0 };
+                between * self.elements.size() as f64 + multiplied + reduced + LINES as f64 * (row + made_row)
             }
             Method::Floats(_) => rows * made_row * size_of::<f32>() as f64,
             Method::OpenCv(_) | Method::Means => {

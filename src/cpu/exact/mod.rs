@@ -22,6 +22,7 @@ mod nearest;
 mod opencv;
 mod opencv_area;
 mod passes;
+mod reduce;
 mod rows;
 mod steps;
 mod task;

@@ -8,6 +8,7 @@ use super::nearest;
 use super::opencv::{self, Kernel};
 use super::opencv_area;
 use super::passes;
+use super::reduce::Reduction;
 use super::rows::Rows;
 use super::{floats, wide};
 use crate::error::{Error, Result};
@@ -39,6 +40,8 @@ pub struct Task {
     pub window: [(usize, usize); 2],
     /// Whether the last row (column) of the window is made first.
     pub mirror: [bool; 2],
+    /// Pillow's argument: the image is reduced by whole factors before, as long as it stays so many times larger than the output. At least 1.
+    pub reducing_gap: Option<f32>,
 }
 
 /// Memory that a [`Task`] needs while it runs. Kept between runs it is allocated once; it holds no state.
@@ -46,6 +49,7 @@ pub struct Task {
 pub struct Scratch {
     /// The image with colours multiplied by their alpha.
     multiplied: Vec<u8>,
+    reduced: Vec<u8>,
     /// Between the passes.
     bytes: Vec<u8>,
     words: Vec<u16>,
@@ -58,6 +62,7 @@ impl Scratch {
     /// Bytes that are kept for the next run.
     pub fn bytes(&self) -> usize {
         self.multiplied.capacity()
+            + self.reduced.capacity()
             + self.bytes.capacity()
             + self.words.capacity() * size_of::<u16>()
             + self.floats.capacity() * size_of::<f32>()
@@ -86,6 +91,7 @@ impl Task {
             size,
             window: size.map(|extent| (0, extent)),
             mirror: [false; 2],
+            reducing_gap: None,
         }
     }
 
@@ -128,12 +134,13 @@ impl Task {
                 for (y, to) in multiplied.chunks_exact_mut(src.len).enumerate() {
                     alpha::multiply(src.row(y), c, to);
                 }
-                let result = self.sums(&Rows::dense(&multiplied, src.len), curve, dst, scratch, watch);
+                let result =
+                    self.reduced_sums(&Rows::dense(&multiplied, src.len), curve, dst, scratch, watch);
                 scratch.multiplied = multiplied;
                 alpha::divide(dst, c);
                 result
             }
-            Method::Sums(curve) => self.sums(&src, curve, dst, scratch, watch),
+            Method::Sums(curve) => self.reduced_sums(&src, curve, dst, scratch, watch),
             Method::Floats(cubic) => self.floats(&src, cubic, dst, scratch, watch),
             Method::OpenCv(_) | Method::Means => self.opencv(&src, method, dst, scratch, watch),
         }
@@ -154,7 +161,9 @@ impl Task {
         match method {
             _ if self.is_copy() => self.copy(&src, self.all(), dst, watch),
             Method::Nearest(_) => self.copy(&src, self.nearest(nearest::Rule::PillowWords), dst, watch),
-            Method::Sums(curve) => wide::sums(self, &src, curve, dst, &mut scratch.words, watch),
+            Method::Sums(curve) => {
+                wide::sums(&src, self.passes(curve), self.arithmetic, dst, &mut scratch.words, watch)
+            }
             _ => Err(Error::internal("words are resized by Pillow only")),
         }
     }
@@ -174,7 +183,9 @@ impl Task {
         match method {
             _ if self.is_copy() => self.copy(&src, self.all(), dst, watch),
             Method::Nearest(rule) => self.copy(&src, self.nearest(rule), dst, watch),
-            Method::Sums(curve) => wide::sums(self, &src, curve, dst, &mut scratch.floats, watch),
+            Method::Sums(curve) => {
+                wide::sums(&src, self.passes(curve), self.arithmetic, dst, &mut scratch.floats, watch)
+            }
             Method::Floats(cubic) => self.floats(&src, cubic, dst, scratch, watch),
             _ => Err(Error::internal("floats are resized by Pillow and torchvision only")),
         }
@@ -231,15 +242,45 @@ impl Task {
         nearest::copy(src, self.channels, [&places[Y], &places[X]], dst, watch)
     }
 
-    /// The weights of one axis, for the window, as they are.
-    pub(super) fn exact_axis(&self, d: usize, curve: Curve) -> Axis<f64> {
-        line_weights(&self.line(d), curve).part(self.window[d], self.mirror[d])
+    /// The passes of sums of float64, for the window.
+    fn passes(&self, curve: Curve) -> wide::Passes {
+        let [rows, columns] =
+            [Y, X].map(|d| line_weights(&self.line(d), curve).part(self.window[d], self.mirror[d]));
+        wide::Passes { rows, columns, rows_first: self.rows_first() }
     }
 
     /// The weights of one axis, for the window, and their bits.
     fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
         let (axis, bits) = integer_axis(&self.line(d), curve, self.arithmetic.is_pillow());
         (axis.part(self.window[d], self.mirror[d]), bits)
+    }
+
+    /// [`Task::sums`] of pixels that are reduced before where Pillow does so.
+    fn reduced_sums(
+        &self,
+        src: &Rows<'_>,
+        curve: Curve,
+        dst: &mut [u8],
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        // Pillow before 13 forgets it where there is alpha.
+        let forgets = self.arithmetic == Arithmetic::Pillow && alpha::has_alpha(self.channels);
+        let gap = self.reducing_gap.filter(|_| !forgets);
+        let lines = [Y, X].map(|d| self.line(d));
+        let Some(reduction) = gap.and_then(|gap| Reduction::new(lines, curve, gap)) else {
+            return self.sums(src, curve, dst, scratch, watch);
+        };
+        let (image, c) = (reduction.size(), self.channels);
+        let crop = image.map(|extent| (0, extent));
+        let rest = Task { image, crop, region: reduction.region(), reducing_gap: None, ..*self };
+        let mut reduced = std::mem::take(&mut scratch.reduced);
+        reduced.resize(rest.image[Y] * rest.image[X] * c, 0);
+        let made = reduction.run(src, c, &mut reduced, watch);
+        let rows = Rows::dense(&reduced, rest.image[X] * c);
+        let result = made.and_then(|()| rest.sums(&rows, curve, dst, scratch, watch));
+        scratch.reduced = reduced;
+        result
     }
 
     fn sums(

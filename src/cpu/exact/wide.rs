@@ -2,10 +2,8 @@
 //! not know where weights come from.
 
 use super::axis::Axis;
-use super::filters::Curve;
 use super::libraries::Arithmetic;
 use super::rows::Rows;
-use super::task::{Task, X, Y};
 use crate::error::Result;
 use crate::waiting::Watch;
 
@@ -33,31 +31,38 @@ impl Wide for u16 {
     }
 }
 
+/// The weights of both passes, and which is the first.
+pub(super) struct Passes {
+    pub(super) rows: Axis<f64>,
+    pub(super) columns: Axis<f64>,
+    pub(super) rows_first: bool,
+}
+
 /// Makes `dst` of the pixels of the crop.
 ///
 /// # Errors
 /// When nobody waits any more.
 pub(super) fn sums<T: Wide>(
-    task: &Task,
     src: &Rows<'_, T>,
-    curve: Curve,
+    passes: Passes,
+    arithmetic: Arithmetic,
     dst: &mut [T],
     between: &mut Vec<T>,
     watch: &Watch<'_>,
 ) -> Result<()> {
-    let [rows, columns] = [Y, X].map(|d| task.exact_axis(d, curve));
-    if task.rows_first() {
+    let Passes { rows, columns, rows_first } = passes;
+    if rows_first {
         let (first, end) = columns.span();
         let src = src.part((0, src.count), (first, end));
         between.resize(rows.len() * src.len, T::default());
-        down(&src, &rows, between, task.arithmetic, watch)?;
-        across(&Rows::dense(between, src.len), &columns.from(first), dst, task.arithmetic, watch)
+        down(&src, &rows, between, arithmetic, watch)?;
+        across(&Rows::dense(between, src.len), &columns.from(first), dst, arithmetic, watch)
     } else {
         let (first, end) = rows.span();
         between.resize((end - first) * columns.len(), T::default());
         let src = src.part((first, end), (0, src.len));
-        across(&src, &columns, between, task.arithmetic, watch)?;
-        down(&Rows::dense(between, columns.len()), &rows.from(first), dst, task.arithmetic, watch)
+        across(&src, &columns, between, arithmetic, watch)?;
+        down(&Rows::dense(between, columns.len()), &rows.from(first), dst, arithmetic, watch)
     }
 }
 

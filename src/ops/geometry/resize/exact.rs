@@ -22,6 +22,11 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
         "another library's filter: `nearest`, `nearest-exact`, `box`, `linear`, `hamming`, `cubic`, `lanczos` or `area`",
     )
     .or_computed("`interp_type`"),
+    ArgSpec::float(
+        "reducing_gap",
+        "Pillow's, on a CPU, for uint8 images: the image is reduced by whole factors before, to no less than so many times the output's size",
+    )
+    .or_computed("nothing is reduced"),
 ];
 
 /// Arguments that only DALI's arithmetic has.
@@ -32,6 +37,7 @@ pub(super) struct Exact {
     pub(super) arithmetic: Arithmetic,
     /// `None`: what `interp_type` says.
     filter: Option<Filter>,
+    reducing_gap: Option<f32>,
 }
 
 /// What the other arguments ask of an image.
@@ -59,6 +65,11 @@ impl Exact {
     pub(super) fn new(args: &Args) -> Result<Option<Self>> {
         let filter = args.given_string("filter")?;
         let arithmetic = match args.given_string("arithmetic")? {
+            None | Some("dali") if args.has("reducing_gap") => {
+                return Err(Error::invalid(
+                    "argument `reducing_gap` is for Pillow's `arithmetic`, found `dali`",
+                ));
+            }
             None | Some("dali") if filter.is_some() => {
                 return Err(Error::invalid(
                     "argument `filter` is for another `arithmetic` than `dali`, whose argument is `interp_type`",
@@ -89,7 +100,13 @@ impl Exact {
             return Err(Error::invalid("expected one of `filter` and `interp_type`, found both"));
         }
         let filter = filter.map(|filter| named(arithmetic, filter)).transpose()?;
-        Ok(Some(Self { arithmetic, filter }))
+        let reducing_gap = args.given_float("reducing_gap")?;
+        if let Some(gap) = reducing_gap.filter(|&gap| !arithmetic.is_pillow() || gap.is_nan() || gap < 1.0) {
+            return Err(Error::invalid(format!(
+                "argument `reducing_gap` is {gap} with {library}'s arithmetic (`arithmetic` is `{name}`), expected 1 or more, with Pillow's"
+            )));
+        }
+        Ok(Some(Self { arithmetic, filter, reducing_gap }))
     }
 
     /// The `rounding` of a window in the middle that is not told otherwise: torchvision's crop, which timm uses with Pillow's images, too, rounds
@@ -133,6 +150,7 @@ impl Exact {
         };
         let mut task = Task::whole(self.arithmetic, filter, geometry.size, geometry.channels, [1; 2]);
         task.elements = asked.elements;
+        task.reducing_gap = self.reducing_gap;
         if let Some(part) = part {
             task.crop = part;
             task.region = part.map(|(first, end)| (0.0, (end - first) as f32));
@@ -175,6 +193,19 @@ impl Exact {
         Ok(())
     }
 
+    /// Whether a GPU resizes images of a type.
+    ///
+    /// # Errors
+    /// Unsupported for others than bytes, and with `reducing_gap`.
+    pub(super) fn check_on_gpu(&self, dtype: DType) -> Result<()> {
+        if self.reducing_gap.is_some() {
+            return Err(Error::unsupported(
+                "argument `reducing_gap` is for the CPU only: expected the device `cpu`",
+            ));
+        }
+        check_on_gpu(dtype)
+    }
+
     /// That volumes are not resized.
     pub(super) fn no_volumes(&self) -> Error {
         let (name, library) = (self.arithmetic.name(), self.arithmetic.library());
@@ -194,7 +225,7 @@ impl Exact {
     }
 }
 
-/// Whether a GPU resizes images of a type with another library's arithmetic.
+/// That a GPU resizes images of bytes only with another library's arithmetic.
 ///
 /// # Errors
 /// Unsupported for others than bytes.

@@ -300,7 +300,7 @@ pub(in crate::ops) fn prepare(
     planes: bool,
 ) -> Result<()> {
     if let Some(exact) = &attributes.exact {
-        exact::check_on_gpu(input.dtype.unwrap_or(DType::U8))?;
+        exact.check_on_gpu(input.dtype.unwrap_or(DType::U8))?;
         return exact_gpu::prepare(gpu, input, exact.arithmetic);
     }
     let channels = match (input.layout, &input.dims) {
