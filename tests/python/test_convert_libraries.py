@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gesso import convert
 from gesso.convert import ConversionError, hf_classes, proof
@@ -152,3 +153,60 @@ def test_names_of_timm():
     assert convert.timm("resnet50.a1_in1k").stage == convert.timm(config).stage
     with pytest.raises(ConversionError, match="`no_model` is neither a file nor a model of timm|timm has no pretrained configuration"):
         convert.timm("no_model")
+
+
+# Training
+
+
+def loader(tmp_path, *steps):
+    """A converted loader of one image, in which red is the row and green the column, and how often it is read."""
+    (tmp_path / "images" / "a").mkdir(parents=True)
+    rows, columns = np.mgrid[0:200, 0:250].astype(np.uint8)
+    Image.fromarray(np.stack([rows, columns, np.full_like(rows, 7)], 2)).save(tmp_path / "images" / "a" / "0.png")
+    made = convert.torchvision(composed(*steps, lambda t: t.PILToTensor()), train=tmp_path / "images")
+    return made(batch_size=1000, num_threads=2, seed=57)
+
+
+def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
+    transforms = pytest.importorskip("torchvision.transforms")
+    torch = pytest.importorskip("torch")
+    # By nearest neighbours the corners say where the window is.
+    nearest = transforms.InterpolationMode.NEAREST
+    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]).astype(float)
+    step = (pixels[:, :2, -1, -1] - pixels[:, :2, 0, 0]) / 49
+    found = np.concatenate([50 * step, pixels[:, :2, 0, 0]], 1)
+    torch.manual_seed(57)
+    image = Image.new("RGB", (250, 200))
+    windows = np.array([transforms.RandomResizedCrop.get_params(image, [0.08, 1.0], [3 / 4, 4 / 3]) for _ in range(4000)], float)
+    expected = windows[:, [2, 3, 0, 1]]
+    for number in range(4):
+        quantiles = np.linspace(0.1, 0.9, 9)
+        np.testing.assert_allclose(np.quantile(found[:, number], quantiles), np.quantile(expected[:, number], quantiles), atol=12)
+
+
+def test_random_windows_and_flips(tmp_path):
+    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()])
+    places, counts = np.unique(pixels[:, 0, 0, 0], return_counts=True)
+    # Three rows and two columns are possible, all as likely.
+    assert places.tolist() == [0, 1, 2] and (abs(counts - 333) < 60).all()
+    is_flipped = pixels[:, 1, 0, 0] > pixels[:, 1, 0, -1]
+    assert abs(is_flipped.mean() - 0.25) < 0.05
+    lefts = np.where(is_flipped, pixels[:, 1, 0, -1], pixels[:, 1, 0, 0])
+    assert set(lefts.tolist()) == {0, 1} and abs(lefts.mean() - 0.5) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (lambda t: t.ColorJitter(0.4, 0.4, 0.4), "`ColorJitter`: it changes contrast about the image's mean"),
+        (lambda t: t.RandAugment(), "`RandAugment`: its magnitudes are others"),
+        (lambda t: t.RandomRotation(30), "`RandomRotation`: it is not known"),
+        (lambda t: t.RandomApply([]), "`RandomApply`: it is not known"),
+        (lambda t: t.RandomResizedCrop(9, scale=(0.5, 2)), "field `scale` of RandomResizedCrop"),
+        (lambda t: t.RandomCrop(9, pad_if_needed=True), "field `pad_if_needed` of RandomCrop is True"),
+        (lambda t: t.RandomHorizontalFlip(1.5), "field `p` of RandomHorizontalFlip is 1.5"),
+    ],
+)
+def test_random_transforms_without_an_equal(step, says):
+    with pytest.raises(ConversionError, match=says):
+        convert.torchvision(composed(step, *NORMALIZED), train="images")

@@ -92,6 +92,18 @@ def test_a_model_of_others(page, library, here, capsys):
     check(here / "models")
 
 
+def test_transforms_of_training(here, capsys):
+    pytest.importorskip("torchvision")
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(i))
+    transforms, program = blocks("training/replace-torchvision.md")
+    Path("transforms.py").write_text(transforms)
+    run(program)
+    assert capsys.readouterr().out.splitlines() == [f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)]
+
+
 def check(models):
     done = subprocess.run([sys.executable, "-m", "gesso", "check", str(models)], capture_output=True, text=True)
     if "has no command line" in done.stderr:

@@ -38,16 +38,16 @@ def timm(config, **options):
     return conversion.make(lambda pillow: from_timm.stage(values, pillow), lambda: from_timm.reference(values), **options)
 
 
-def torchvision(transform, *, takes="pil", **options):
+def torchvision(transform, *, takes="pil", train=None, **options):
     """Converts torchvision's transforms: a `Compose`, `weights.transforms()`, the name of weights, or `"file.py:name"`.
 
-    `takes` says what the transforms are given: `"pil"`, images of Pillow, or `"tensor"`, bytes in a tensor.
+    `takes` says what the transforms are given: `"pil"`, images of Pillow, or `"tensor"`, bytes in a tensor. `train` is a folder with a folder for each class: then
+    transforms may be random, and the pipeline reads this folder in random order and returns pixels and labels.
     """
     from . import conversion, from_torchvision
 
     found = from_torchvision.named(transform) if isinstance(transform, str) else transform
-    made = conversion.make(lambda pillow: from_torchvision.stage(found, pillow, takes), lambda: from_torchvision.reference(found, takes), **options)
-    return made
+    return conversion.make(lambda pillow: from_torchvision.stage(found, pillow, takes, train), lambda: from_torchvision.reference(found, takes), **options)
 
 
 def ultralytics(imgsz=640, *, rect=False, stride=32, **options):

@@ -1,6 +1,7 @@
 """`gesso from`: the command line of `gesso.convert`. Ends with 0, with 1 when `--require-equal` is not met, with 2 when there was an error."""
 
 import argparse
+import os
 import shlex
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def parser():
     kinds["timm"].add_argument("source", help="a file with a data_config or a pretrained_cfg, or the name of a model")
     kinds["torchvision"].add_argument("source", help="weights (ResNet50_Weights.IMAGENET1K_V2), or file.py:name of a transform")
     kinds["torchvision"].add_argument("--takes", choices=("pil", "tensor"), default="pil", help="what the transforms are given [pil]")
+    kinds["torchvision"].add_argument("--train", metavar="FOLDER", help="a folder of images by class: print a pipeline that reads it, with random transforms")
     kinds["ultralytics"].add_argument("--imgsz", type=_side_or_sides, default=640, metavar="SIZE", help="one size, or HEIGHT,WIDTH [640]")
     kinds["ultralytics"].add_argument("--rect", action="store_true", help="the smallest rectangle, not the whole square")
     kinds["ultralytics"].add_argument("--stride", type=int, default=32, help="the model's stride [32]")
@@ -65,7 +67,7 @@ def _converted(options, **more):
     if options.kind == "hf":
         return convert.transformers(options.source, backend=options.backend, **common)
     if options.kind == "torchvision":
-        return convert.torchvision(options.source, takes=options.takes, **common)
+        return convert.torchvision(options.source, takes=options.takes, train=options.train, **common)
     if options.kind == "ultralytics":
         return convert.ultralytics(options.imgsz, rect=options.rect, stride=options.stride, **common)
     return getattr(convert, options.kind)(options.source, **common)
@@ -73,6 +75,8 @@ def _converted(options, **more):
 
 def _proven(made, options):
     """What was measured, and in words."""
+    if made.stage.is_training:
+        return None, "not compared: it is for training, and random"
     try:
         made.reference()
     except ImportError as error:
@@ -116,6 +120,8 @@ def _run(options, arguments):
             raise convert.ConversionError("option `--model` is given without `--output`: expected the stage's folder beside the model's")
         behind = repository.model(Path(options.output).absolute().parent, options.model)
         more = behind.options(_converted(options).stage.output)
+    if getattr(options, "train", None) and (options.output or not options.prints):
+        raise convert.ConversionError("option `--train` is for a program of yours: expected `--print`, and no `--output`")
     more |= {name: getattr(options, name) for name in ("dtype", "layout") if getattr(options, name)}
     made = _converted(options, **more)
     if options.prints:
@@ -132,7 +138,7 @@ def _run(options, arguments):
         if ensemble is not None:
             folder = Path(options.output).absolute().parent / (options.ensemble or f"{options.model}_from_images")
             repository.write_ensemble(ensemble, folder, options.overwrite)
-            print(f"{folder}: the ensemble with `{options.model}`")
+            print(f"{os.path.relpath(folder)}: the ensemble with `{options.model}`")
     return _UNEQUAL if options.require_equal and not (found and found.is_equal) else _DONE
 
 

@@ -19,6 +19,13 @@ class Decode:
 
 
 @dataclass(frozen=True)
+class ReadFolder:
+    """Reads the files of a folder with a folder for each class, in random order, and decodes them as `Decode` does: for training."""
+
+    path: str
+
+
+@dataclass(frozen=True)
 class TakeFrames:
     """Takes decoded frames of a video in place of a file."""
 
@@ -57,6 +64,35 @@ class Border:
     fill: tuple = (0,)
     #: As `out_of_bounds_policy` of `fn.slice` names it.
     policy: str = "pad"
+
+
+@dataclass(frozen=True)
+class RandomResizedCrop:
+    """Cuts a random window and resizes it."""
+
+    height: int
+    width: int
+    #: Of the image's area, and of width by height.
+    area: tuple
+    ratio: tuple
+    filter: str
+    arithmetic: str
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """Cuts a window of that size from a random place; every place is as likely as the others."""
+
+    height: int
+    width: int
+
+
+@dataclass(frozen=True)
+class RandomFlip:
+    """Mirrors some images: left and right, or top and bottom."""
+
+    probability: float
+    is_vertical: bool
 
 
 @dataclass(frozen=True)
@@ -122,6 +158,11 @@ class Stage:
         return isinstance(self.steps[0], TakeFrames)
 
     @property
+    def is_training(self):
+        """Whether it reads a data set and is random."""
+        return isinstance(self.steps[0], ReadFolder)
+
+    @property
     def has_floats(self):
         """Whether the output is floats."""
         return any(isinstance(step, Floats) for step in self.steps)
@@ -138,7 +179,7 @@ class Stage:
         for step in self.steps:
             if isinstance(step, Resize):
                 height, width = step.size.static or (-1, -1)
-            elif isinstance(step, (CenterCrop, PadTo)):
+            elif isinstance(step, (CenterCrop, PadTo, RandomCrop, RandomResizedCrop)):
                 height, width = step.height, step.width
             elif isinstance(step, (Border, PadToMultiple, PadToLargest)):
                 height = width = -1

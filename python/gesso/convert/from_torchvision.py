@@ -5,7 +5,7 @@ import runpy
 from . import description as steps
 from . import sizes
 from .description import CHANNELS, ConversionError, Stage
-from .fields import Fields, is_side, shown
+from .fields import Fields, is_number, is_side, shown
 from .from_timm import LOADS
 
 _FILTERS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "linear", "bicubic": "cubic"}
@@ -13,6 +13,17 @@ _OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczo
 _POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
 _LARGEST_BORDER = 4096
 _HOMES = ("torchvision.transforms.", "torchvision.transforms.v2.")
+# Why random transforms have no equal in a pipeline.
+_TABLES = "the tables of `From torchvision` (docs/guides/from-torchvision.md) say what is nearest"
+_RANDOM = {
+    "ColorJitter": f"it changes contrast about the image's mean and hue in HSV, in random order, which no operator does; {_TABLES}",
+    "RandAugment": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
+    "TrivialAugmentWide": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
+    "AutoAugment": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
+    "RandomErasing": "it erases floats; erase in the training loop, on the batch",
+    "MixUp": "it mixes images of a batch; mix in the training loop",
+    "CutMix": "it mixes images of a batch; mix in the training loop",
+}
 # In them nothing happens to an image that is RGB already.
 _NOTHING = ("Identity", "RGB", "ToPureTensor")
 
@@ -61,22 +72,24 @@ def flat(transform):
     return found
 
 
-def stage(transform, pillow="pillow", takes="pil", title="torchvision's transforms"):
-    """The stage of transforms. `takes` says what they are given: "pil", an image of Pillow, or "tensor", bytes in a tensor."""
+def stage(transform, pillow="pillow", takes="pil", train=None):
+    """The stage of transforms. `takes` says what they are given: "pil", an image of Pillow, or "tensor", bytes in a tensor. `train` is the folder of a
+    data set: then transforms may be random."""
     if takes not in ("pil", "tensor"):
         raise ConversionError(f"`takes` is {takes!r}: expected pil or tensor")
-    reader = _Reader(pillow, takes)
+    reader = _Reader(pillow, takes, train is not None)
     for each, place in flat(transform):
         reader.read(each, place)
     loads = LOADS if takes == "pil" else f"torchvision.transforms.functional.pil_to_tensor({LOADS})"
-    return Stage(title, loads, (steps.Decode(is_turned=False), *reader.finish()), "PIXELS")
+    first = steps.Decode(is_turned=False) if train is None else steps.ReadFolder(str(train))
+    return Stage("torchvision's transforms", loads, (first, *reader.finish()), "PIXELS")
 
 
 class _Reader:
     """Reads transforms in their order; knows what the image is before each."""
 
-    def __init__(self, pillow, takes):
-        self.pillow, self.is_tensor, self.made, self.floats = pillow, takes == "tensor", [], None
+    def __init__(self, pillow, takes, is_training):
+        self.pillow, self.is_tensor, self.made, self.floats, self.is_training = pillow, takes == "tensor", [], None, is_training
 
     def fail(self, each, field, value, expected):
         raise ConversionError(f"field `{field}` of {type(each).__name__} is {shown(value)}: {expected}")
@@ -91,9 +104,9 @@ class _Reader:
             raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
         if name in _NOTHING:
             return
-        handler = getattr(self, f"_{name}", None)
-        if handler is None:
-            what = "it is random, and a server answers the same each time" if _is_random(name) else "it is not known"
+        handler, is_random = getattr(self, f"_{name}", None), name.startswith("Random") or name in _RANDOM
+        if handler is None or is_random and not self.is_training:
+            what = _RANDOM.get(name, "it is not known") if self.is_training or not is_random else "it is random, and a server answers the same each time"
             raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
         handler(each, ".v2." in module)
 
@@ -116,10 +129,11 @@ class _Reader:
         if longest is not None and (one is None or not is_side(longest) or longest <= one):
             self.fail(each, "max_size", longest, "expected a size that is larger than the shorter side")
         rule = sizes.Exact(*self.sides(each, size)) if one is None else sizes.Shorter(self.sides(each, one)[0], longest)
-        self.resize(each, rule, each.interpolation, getattr(each, "antialias", True), is_v2)
+        self.made.append(steps.Resize(rule, *self.resampling(each, is_v2)))
 
-    def resize(self, each, rule, interpolation, antialias, is_v2):
-        word = getattr(interpolation, "value", interpolation)
+    def resampling(self, each, is_v2):
+        """Filter and arithmetic of a transform that resizes."""
+        word, antialias = getattr(each.interpolation, "value", each.interpolation), getattr(each, "antialias", True)
         known = _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
         if word not in known:
             self.fail(each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}")
@@ -128,7 +142,7 @@ class _Reader:
         arithmetic = ("torchvision" if is_v2 else "torchvision-float") if self.is_tensor else self.pillow
         if arithmetic == "torchvision-float" and word not in ("bilinear", "bicubic"):
             arithmetic = "torchvision"
-        self.made.append(steps.Resize(rule, known[word], arithmetic))
+        return known[word], arithmetic
 
     def _CenterCrop(self, each, _):
         self.bytes_only(each)
@@ -187,10 +201,42 @@ class _Reader:
         fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
         self.floats = (self.floats[0], fields.statistics("mean"), fields.statistics("std", is_divisor=True))
 
+    # For training
+
+    def numbers(self, each, name, most=None):
+        pair = getattr(each, name)
+        if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])):
+            self.fail(each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else ""))
+        return tuple(map(float, pair))
+
+    def _RandomResizedCrop(self, each, is_v2):
+        self.bytes_only(each)
+        area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
+        self.made.append(steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2)))
+
+    def _RandomCrop(self, each, is_v2):
+        self.bytes_only(each)
+        if each.pad_if_needed:
+            self.fail(each, "pad_if_needed", True, "expected false; resize or pad first")
+        if each.padding:
+            self._Pad(each, is_v2)
+        self.made.append(steps.RandomCrop(*self.sides(each, each.size)))
+
+    def flip(self, each, is_vertical):
+        if not is_number(each.p) or not 0 <= each.p <= 1:
+            self.fail(each, "p", each.p, "expected a probability from 0 to 1")
+        self.made.append(steps.RandomFlip(float(each.p), is_vertical))
+
+    def _RandomHorizontalFlip(self, each, _):
+        self.flip(each, False)
+
+    def _RandomVerticalFlip(self, each, _):
+        self.flip(each, True)
+
     # Of weights
 
     def preset(self, each, crop):
-        self.resize(each, sizes.Shorter(*each.resize_size), each.interpolation, each.antialias, False)
+        self.made.append(steps.Resize(sizes.Shorter(*each.resize_size), *self.resampling(each, False)))
         if crop:
             self.made.append(steps.CenterCrop(*self.sides(each, each.crop_size)))
         self.is_tensor, self.floats = True, ("divide", None, None)
@@ -218,10 +264,6 @@ def _plain(value):
     """A list of a tensor; of one number for all channels that number."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
-
-
-def _is_random(name):
-    return name.startswith("Random") or name in ("ColorJitter", "GaussianBlur", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "MixUp", "CutMix")
 
 
 def reference(transform, takes="pil"):

@@ -1,5 +1,7 @@
 """Writes a stage as the plain Python of a pipeline. What is printed is what is run: `definition` runs this text and nothing else."""
 
+import json
+
 import numpy as np
 
 from . import description as steps
@@ -39,7 +41,7 @@ def _literal(value):
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, str) and not isinstance(value, _Code):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return json.dumps(value)
     return repr(value)
 
 
@@ -66,6 +68,10 @@ class _Writer:
     def decode(self, step):
         self.call("encoded", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=1)
         self.call("images", "decoders.image", "encoded", adjust_orientation=None if step.is_turned else False, arithmetic=self.exact("pillow"))
+
+    def read_folder(self, step):
+        self.call("encoded, labels", "readers.file", file_root=step.path, random_shuffle=True, pad_last_batch=True, name="reader")
+        self.call("images", "decoders.image", "encoded", adjust_orientation=False, arithmetic=self.exact("pillow"))
 
     def take_frames(self, _):
         self.call("images", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=4, layout="FHWC")
@@ -106,6 +112,21 @@ class _Writer:
             self.call("images", "crop", "images", **window, rounding="round", out_of_bounds_policy="pad", fill_values=fill)
         else:
             self.call("images", "crop", "images", **window, rounding=self.exact(step.rounding), out_of_bounds_policy="pad", fill_values=fill)
+
+    def random_resized_crop(self, step):
+        window = {"size": [step.height, step.width], "random_area": step.area, "random_aspect_ratio": step.ratio}
+        self.call("images", "random_resized_crop", "images", **window, **self.filters(step))
+
+    def random_crop(self, step):
+        self.line("shape = images.shape()")
+        for number, (name, side) in enumerate((("top", step.height), ("left", step.width))):
+            self.line(f"{name} = math.floor(fn.random.uniform(range=[0, 1]) * (shape[{number}] - {side - 1}))")
+        start = _Code("fn.cast(fn.stack(top, left), dtype=types.INT32)")
+        self.call("images", "slice", "images", start=start, shape=[step.height, step.width], axes=[0, 1])
+
+    def random_flip(self, step):
+        chosen = _Code(f"fn.random.coin_flip(probability={step.probability!r})")
+        self.call("images", "flip", "images", horizontal=0 if step.is_vertical else chosen, vertical=chosen if step.is_vertical else None)
 
     def border(self, step):
         self.line("shape = images.shape()")
@@ -181,7 +202,11 @@ class _Writer:
         handlers = {
             steps.Decode: self.decode,
             steps.TakeFrames: self.take_frames,
+            steps.ReadFolder: self.read_folder,
             steps.CenterCrop: self.center_crop,
+            steps.RandomResizedCrop: self.random_resized_crop,
+            steps.RandomCrop: self.random_crop,
+            steps.RandomFlip: self.random_flip,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
             steps.PadTo: self.pad,
@@ -219,7 +244,9 @@ class _Writer:
             self.call("mask", "cast", "images[:, :, 0] * 0 + 1", dtype=_Code("types.INT64"))
 
     def text(self):
-        for target, name in self.outputs:
+        if self.stage.is_training:
+            self.outputs = [(self.pixels, None), ("labels", None)]
+        for target, name in self.outputs if not self.stage.is_training else ():
             last = [each for each in self.body if isinstance(each, _Call) and each.target == target][-1]
             last.arguments["name"] = name
         body = [line for each in self.body for line in (each.lines() if isinstance(each, _Call) else [f"    {each}"])]
@@ -238,7 +265,9 @@ def write(stage, is_dali=False, batch_size=64):
     names = ["fn", *(["math"] if "math." in body + "".join(helpers) else []), "pipeline_def", "types"]
     head = [f'"""{stage.title}, made by `gesso from`."""', "", *imports, f"from gesso import {', '.join(names)}", "", ""]
     functions = [line for text in helpers for line in [*text.splitlines(), "", ""]]
-    definition = [f"@pipeline_def(batch_size={batch_size}, num_threads=4, prefetch_queue_depth=1)", "def preprocess():", body, ""]
+    # Batches ahead are for training; a server has its own requests.
+    depth = "" if stage.is_training else ", prefetch_queue_depth=1"
+    definition = [f"@pipeline_def(batch_size={batch_size}, num_threads=4{depth})", "def preprocess():", body, ""]
     return "\n".join([*head, *functions, *definition])
 
 
