@@ -4,6 +4,7 @@
 
 mod check;
 mod many;
+mod python;
 mod readers;
 #[path = "../common/recorded.rs"]
 mod recorded;

@@ -138,3 +138,10 @@ def test_the_command_line(photos, tmp_path):
     wrong = run("--reference", "nothing")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: the reference is 'nothing'")
     assert run().returncode == 2
+    # What is no image is left out and counted.
+    (tmp_path / "photos" / "notes.txt").write_text("no image")
+    same = run("--reference", "pillow", "--resize", "64", "--crop", "56,56")
+    assert (same.returncode, same.stderr) == (0, "photos: 1 files are left out: their names end like no image\n")
+    for photo in photos:
+        photo.unlink()
+    assert "there is no image in `photos`" in run("--reference", "pillow").stderr

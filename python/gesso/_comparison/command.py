@@ -6,6 +6,8 @@ import os
 import sys
 
 _SAME, _DIFFERENT, _FAILED = 0, 1, 2
+# How the names of images end in a folder; a name without an ending may be one.
+_ENDINGS = {"", *".jpg .jpeg .jpe .jfif .png .bmp .gif .tif .tiff .webp .avif .jp2 .j2k .j2c .jpc .jpx .jxl .pnm .ppm .pgm .pbm".split()}
 
 
 def _list_of(kind):
@@ -25,7 +27,7 @@ def parser():
         epilog="The exit status is 0 when no element differs by more than the tolerance, 1 when one does, 2 when there was an error.",
     )
     made.add_argument("pipeline", help="a serialized pipeline, or a Python program with one")
-    made.add_argument("files", nargs="+", help="encoded images; all files of folders")
+    made.add_argument("files", nargs="+", help="encoded images; folders stand for the images in them and below")
     made.add_argument("--reference", required=True, metavar="REFERENCE", help="pillow, torchvision, opencv, or module:function: a path becomes an array")
     made.add_argument("--output", type=int, default=0, metavar="N", help="the number of the pipeline's output [0]")
     made.add_argument("--tolerance", type=float, default=0.0, metavar="MOST", help="the largest difference that counts as none [0]")
@@ -40,11 +42,19 @@ def parser():
 
 
 def _files(paths):
-    """The files, with those of folders in order."""
+    """The files, with the images of folders in order."""
     found = []
     for path in paths:
-        inside = sorted(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(path), "**"), recursive=True))) if os.path.isdir(path) else [path]
-        found += inside
+        if not os.path.isdir(path):
+            found.append(path)
+            continue
+        inside = [file for file in glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) if os.path.isfile(file)]
+        images = sorted(file for file in inside if os.path.splitext(file)[1].lower() in _ENDINGS)
+        if len(images) < len(inside):
+            print(f"{path}: {len(inside) - len(images)} files are left out: their names end like no image", file=sys.stderr)
+        found += images
+    if not found:
+        raise ValueError(f"there is no image in {', '.join(f'`{path}`' for path in paths)}")
     return found
 
 
