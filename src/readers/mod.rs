@@ -53,6 +53,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::operator::args::Value;
+use crate::operator::spec::ArgTable;
 use crate::operator::{ArgSpec, Args, EVERYWHERE, OpDef};
 use crate::ops;
 use crate::source::MakeSource;
@@ -184,7 +185,23 @@ pub fn find(name: &str) -> Option<&'static ReaderDef> {
     READERS.iter().copied().find(|reader| reader.name == name || reader.aliases.contains(&name))
 }
 
+/// A count among the arguments, from `least` to `most`.
+fn count(args: &Args, name: &str, least: usize, most: usize) -> Result<usize> {
+    let n = args.int(name)?;
+    let found = usize::try_from(n).ok().filter(|n| (least..=most).contains(n));
+    found.ok_or_else(|| match most {
+        usize::MAX => Error::invalid(format!("argument `{name}` is {n}, expected {least} or more")),
+        _ => Error::invalid(format!("argument `{name}` is {n}, expected {least} to {most}")),
+    })
+}
+
 impl ReaderDef {
+    /// The arguments that a file gives as `values`, with this reader's defaults.
+    pub fn arguments(&self, values: BTreeMap<String, Value>) -> Args {
+        let table = ArgTable { own: self.args, shared: &[SHARED] };
+        Args::new(values, BTreeMap::new()).with_defaults(table)
+    }
+
     /// Every argument that a file may have, but for those of all operators.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
         self.args.iter().chain(self.args_behind()).chain(SHARED)

@@ -59,25 +59,24 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let flag = |name, default| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(default));
-        let dtype = args.given_dtype("dtype")?.unwrap_or(DType::F32);
+        let dtype = args.dtype("dtype")?;
         if !matches!(dtype, DType::F32 | DType::I16 | DType::I32) {
             return Err(Error::unsupported(format!(
                 "argument `dtype` is {dtype}, expected float32, int16 or int32"
             )));
         }
-        let quality = args.given_float("quality")?.unwrap_or(50.0);
-        let wanted = args.given_float("sample_rate")?.filter(|&rate| rate > 0.0);
+        let quality = args.float("quality")?;
+        let wanted = Some(args.float("sample_rate")?).filter(|&rate| rate > 0.0);
         if wanted.is_some_and(f32::is_infinite) || wanted.is_some() && !(0.0..=100.0).contains(&quality) {
             return Err(Error::invalid(format!(
                 "`sample_rate` is {wanted:?} and `quality` {quality}, expected a finite rate, and 0 to 100"
             )));
         }
         Ok(Self {
-            has_rate: flag("read_sample_rate", true)?,
-            has_text: flag("read_text", true)?,
-            has_number: flag("read_idxs", false)?,
-            mixes: flag("downmix", true)?,
+            has_rate: args.bool("read_sample_rate")?,
+            has_text: args.bool("read_text")?,
+            has_number: args.bool("read_idxs")?,
+            mixes: args.bool("downmix")?,
             dtype,
             wanted: wanted.map(|rate| (rate, Resampler::new(f64::from(quality)))),
         })
@@ -180,7 +179,7 @@ struct Entry {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let seconds = |name| Ok::<_, Error>(f64::from(args.given_float(name)?.unwrap_or(0.0)));
+    let seconds = |name| Ok::<_, Error>(f64::from(args.float(name)?));
     let (shortest, longest) = (seconds("min_duration")?, seconds("max_duration")?);
     let mut entries = Vec::new();
     for path in strings(args, "manifest_filepaths").unwrap_or_default() {

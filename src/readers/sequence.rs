@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::file::read_file;
 use super::list::{check_count, names};
-use super::{Dataset, ReaderDef, Tensor};
+use super::{Dataset, ReaderDef, Tensor, count};
 use crate::cpu::decode::{ColorSpace, DecodeOptions, Decoder, output_shape, probe};
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -42,19 +42,14 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let count = |name: &str| {
-            let n = args.given_int(name)?.unwrap_or(1);
-            let most = limits::MAX_VIDEO_FRAMES;
-            let found = usize::try_from(n).ok().filter(|n| (1..=most).contains(n));
-            found.ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 1 to {most}")))
-        };
-        let color = match args.given_int("image_type")? {
-            None | Some(0) => ColorSpace::Rgb,
-            Some(1) => ColorSpace::Bgr,
-            Some(2) => ColorSpace::Gray,
-            Some(3) => ColorSpace::YCbCr,
-            Some(4) => ColorSpace::Any,
-            Some(other) => {
+        let count = |name| count(args, name, 1, limits::MAX_VIDEO_FRAMES);
+        let color = match args.int("image_type")? {
+            0 => ColorSpace::Rgb,
+            1 => ColorSpace::Bgr,
+            2 => ColorSpace::Gray,
+            3 => ColorSpace::YCbCr,
+            4 => ColorSpace::Any,
+            other => {
                 return Err(Error::invalid(format!("argument `image_type` is {other}, expected 0 to 4")));
             }
         };
@@ -77,7 +72,7 @@ impl Options {
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let options = Options::new(args)?;
-    let root = Path::new(args.given_string("file_root")?.unwrap_or_default());
+    let root = Path::new(args.string("file_root")?);
     let (mut folders, mut samples) = (Vec::new(), Vec::new());
     for name in names(root, true)? {
         let path = root.join(name);
@@ -206,7 +201,7 @@ mod tests {
         let mut values: BTreeMap<_, _> =
             [("file_root".to_owned(), Value::Strings(vec![root.display().to_string()]))].into();
         values.extend(given.iter().map(|&(name, value)| (name.to_owned(), Value::Ints(vec![value]))));
-        open(&Args::new(values, BTreeMap::new()))
+        open(&DEF.arguments(values))
     }
 
     fn first_pixels(dataset: &dyn Dataset) -> Vec<Vec<u8>> {

@@ -27,8 +27,8 @@ fn is_plain(args: &[&Args]) -> bool {
 
 /// Whether it is resized with DALI's arithmetic.
 fn has_dali_arithmetic(args: &[&Args]) -> bool {
-    let arithmetic = args.get(READER).map(|resize| resize.given_string("arithmetic"));
-    matches!(arithmetic, Some(Ok(None | Some("dali"))))
+    let arithmetic = args.get(READER).map(|resize| resize.string("arithmetic"));
+    matches!(arithmetic, Some(Ok("dali")))
 }
 
 /// What the graph gives of too few operators.
