@@ -50,6 +50,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::cpu::formats::Formats;
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::operator::args::Value;
@@ -150,6 +151,9 @@ pub const SHARED: &[ArgSpec] = &[
 pub trait Dataset: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
+
+    /// Of a data set that is decoded as it is read: which formats may be. All are allowed until then.
+    fn allow(&mut self, _formats: Formats) {}
 
     /// One tensor for each output, in memory of `memory`.
     ///

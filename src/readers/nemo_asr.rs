@@ -14,6 +14,7 @@ use crate::cpu::audio::decode::header;
 use crate::cpu::audio::level::{Stored, store, write};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::Header;
+use crate::cpu::formats::{Encoded, Formats};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -201,15 +202,20 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
         check_count(entries.len())?;
     }
-    Ok(Box::new(Speech { entries, options: Options::new(args)? }))
+    Ok(Box::new(Speech { entries, options: Options::new(args)?, formats: Formats::ALL }))
 }
 
 struct Speech {
     entries: Vec<Entry>,
     options: Options,
+    formats: Formats,
 }
 
 impl Dataset for Speech {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.entries.len()
     }
@@ -219,7 +225,7 @@ impl Dataset for Speech {
         let source = entry.audio_filepath.clone();
         let file = read_file(Path::new(&source), memory)?;
         let bytes = file.bytes.bytes();
-        let header = header(bytes);
+        let header = self.formats.check_file(Encoded::Sound, bytes).and_then(|()| header(bytes));
         let sound =
             header.and_then(|header| Ok((header, self.options.sound(bytes, &header, entry, memory)?)));
         let (header, sound) = sound.context(|| format!("the file `{source}`"))?;

@@ -7,6 +7,7 @@ use super::file::read_file;
 use super::list::{check_count, names};
 use super::{Dataset, ReaderDef, Tensor, count};
 use crate::cpu::decode::{ColorSpace, DecodeOptions, Decoder, output_shape, probe};
+use crate::cpu::formats::{Encoded, Formats};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
@@ -81,7 +82,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         folders.push(Folder { path, frames });
         check_count(samples.len())?;
     }
-    Ok(Box::new(Sequences { folders, samples, options, decoder: Decoder::new() }))
+    Ok(Box::new(Sequences { folders, samples, options, decoder: Decoder::new(), formats: Formats::ALL }))
 }
 
 /// The frames of a video, in order.
@@ -96,6 +97,7 @@ struct Sequences {
     samples: Vec<(usize, usize)>,
     options: Options,
     decoder: Decoder,
+    formats: Formats,
 }
 
 impl Sequences {
@@ -135,6 +137,7 @@ impl Sequences {
         made: &mut Option<Frames>,
         memory: &Arc<HostPool>,
     ) -> Result<()> {
+        self.formats.check_file(Encoded::Picture, file)?;
         let options = DecodeOptions { color: self.options.color, ..DecodeOptions::default() };
         let size = output_shape(&probe(file, options.adjust_orientation)?, &options);
         if made.is_none() {
@@ -162,6 +165,10 @@ struct Frames {
 }
 
 impl Dataset for Sequences {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.samples.len()
     }

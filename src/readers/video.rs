@@ -6,6 +6,7 @@ use super::video_files::Files;
 use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
 use super::{Dataset, ReaderDef, Step, Tensor, Undecoded, count, tensors};
+use crate::cpu::formats::Formats;
 use crate::cpu::video::{Budget, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -283,6 +284,7 @@ struct Videos {
     options: Options,
     /// Whether frames are decoded here.
     decodes: bool,
+    formats: Formats,
 }
 
 impl Videos {
@@ -298,13 +300,14 @@ impl Videos {
         }
         let labels = listed.iter().map(|entry| entry.label).collect();
         let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
-        Ok(Self { files, labels, has_labels, samples, options, decodes })
+        Ok(Self { files, labels, has_labels, samples, options, decodes, formats: Formats::ALL })
     }
 
     /// Frames of file `file`, decoded.
     fn pixels(&self, file: usize, frames: &[Option<usize>], memory: &Arc<HostPool>) -> Result<Tensor> {
         let Options { fill, scale, .. } = &self.options;
         let video = self.files.open(file)?;
+        self.formats.check(video.format())?;
         let shape = Shape::from([frames.len(), video.height(), video.width(), CHANNELS]);
         let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
         let mut buffer = memory.take(size)?;
@@ -353,6 +356,10 @@ impl Videos {
 }
 
 impl Dataset for Videos {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.samples.len()
     }

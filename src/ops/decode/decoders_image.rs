@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::cpu::decode::{
     self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
+use crate::cpu::formats::Encoded;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -49,6 +50,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[kernels],
     host_inputs: Some(0),
     copies_itself: InputSet::First,
+    encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };
 

@@ -1,6 +1,7 @@
 //! `decoders__ImageCrop`: encoded images to the pixels of a crop window.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
+use crate::cpu::formats::Encoded;
 use crate::error::Result;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
 use crate::operator::{Args, InputSet, OpDef, Operator, SampleInputs, one_output};
@@ -20,6 +21,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[super::decoders_image::kernels],
     host_inputs: Some(0),
     copies_itself: InputSet::First,
+    encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };
 
