@@ -154,6 +154,9 @@ typedef struct {
   // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
   // not used then.
   int32_t deterministic;
+  // The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these. Null: all. It is
+  // read while the instance is made, not later.
+  const char *formats;
 } gesso_instance_options;
 
 // One sample of an input.
@@ -260,6 +263,8 @@ typedef struct {
   size_t gpu_multiprocessors;
   // As in `gesso_instance_options`.
   int32_t deterministic;
+  // As in `gesso_instance_options`. It is read while the stream is made, not later.
+  const char *formats;
 } gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.

@@ -5,6 +5,7 @@
 
 mod device;
 mod expect;
+mod formats;
 mod host;
 mod origins;
 mod own;
@@ -19,14 +20,14 @@ mod view;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::cpu::formats::Formats;
 use crate::error::{Context, Error, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{BranchId, Node, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
-use crate::operator;
-use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Routing};
+use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Operator, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads::{self, Others, Threads};
 use crate::waiting::Forever;
@@ -55,6 +56,7 @@ pub struct Executor {
     pool: Arc<Threads>,
     memory: Arc<HostPool>,
     inputs_may_change: bool,
+    formats: Formats,
     recorder: Option<Recorder>,
     /// Whether a sample may turn out to have failed after the batch has run: no other depends on it.
     may_settle: bool,
@@ -116,7 +118,7 @@ impl Executor {
         expect::expect(&plan, &mut operators, &vec![ValueType::default(); plan.graph.outputs.len()]);
         operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
         if let Some(gpu) = gpu {
-            prepare(&plan, &mut operators, gpu)?;
+            device::prepare(&plan, &mut operators, gpu)?;
         }
         let recorder = gpu.map(Recorder::new).transpose()?;
         let may_settle = !plan.graph.nodes.iter().any(Node::mixes_samples);
@@ -127,6 +129,7 @@ impl Executor {
             pool,
             memory: Arc::new(memory),
             inputs_may_change: preferences.inputs_may_change,
+            formats: preferences.formats,
             recorder,
             may_settle,
             counters: Counters::default(),
@@ -155,6 +158,11 @@ impl Executor {
     /// What the last batch cost on the device.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The formats of files that it decodes.
+    pub fn formats(&self) -> Formats {
+        self.formats
     }
 
     /// What the last batch took.
@@ -344,7 +352,9 @@ impl Executor {
                 )));
             }
             let id = input.value.0;
-            if self.inputs_may_change && plan.steers[id] && !plan.copied_by_readers[id] {
+            // What was looked at to refuse its format is what is decoded.
+            let readers_copy = plan.copied_by_readers[id] && self.formats.is_all();
+            if self.inputs_may_change && plan.steers[id] && !readers_copy {
                 if sink.weighs() {
                     let copied = own::foreign(&batch, failures).into_iter();
                     let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
@@ -377,6 +387,7 @@ impl Executor {
             if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
         let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
         let inputs = inputs.after(samples).of_parts(&step.parts);
+        formats::refuse(self.formats, node, &inputs);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {
                 let [from] = regular.as_slice() else {
@@ -420,29 +431,12 @@ impl Executor {
         };
         let mut made = made;
         let operator = self.operators[step.node].as_deref();
-        origins::hand_on(
-            operator.map(|operator| operator as &dyn operator::Operator),
-            &inputs,
-            &regular,
-            &mut made,
-        );
+        origins::hand_on(operator.map(|operator| operator as &dyn Operator), &inputs, &regular, &mut made);
         for (&id, batch) in node.outputs.iter().zip(made) {
             state.values[id.0] = Some(batch);
         }
         Ok(())
     }
-}
-
-/// Lets every operator that runs on the device compile its kernels.
-fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
-    let _bound = gpu.bind()?;
-    operator::prepare_copy(gpu)?;
-    for (node, operator) in plan.graph.nodes.iter().zip(operators) {
-        let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
-        let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
-        operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
-    }
-    Ok(())
 }
 
 fn value<'v, 'r>(values: &'v [Option<Batch<'r>>], id: ValueId) -> Result<&'v Batch<'r>> {

@@ -18,6 +18,7 @@ mod video;
 
 use std::sync::Arc;
 
+use crate::cpu::formats::Formats;
 use crate::error::{Error, Result};
 use crate::gpu::video::Engines;
 use crate::memory::HostPool;
@@ -61,6 +62,9 @@ pub trait Source: Send {
     fn feed_piece(&mut self, input: &Batch<'_>, _is_last: bool) -> Result<()> {
         self.feed(input)
     }
+
+    /// Of a source that decodes: which formats it may. Comes before the first batch; all are allowed until then.
+    fn allow(&mut self, _formats: Formats) {}
 
     /// Of a source whose outputs a device wants: what may decode there. Comes before the first [`Source::feed`]. Samples may then be in the
     /// device's memory; nothing is under way there any more.

@@ -6,7 +6,7 @@ from enum import Enum
 
 from . import _context, types
 from ._authoring import call_site as _call_site, drawing as _drawing, graph as _graph, serialization as _serialization
-from ._authoring.settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, wishes
+from ._authoring.settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, list_of_formats, wishes
 from ._readers import features
 from ._run.running import Running
 from .data_node import DataNode  # noqa: F401
@@ -31,7 +31,7 @@ class OperatorConcurrency(Enum):
 
 
 # Arguments that no file has a place for.
-OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic")
+OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic", "formats")
 
 
 class Pipeline(Running):
@@ -40,9 +40,10 @@ class Pipeline(Running):
     Usually made by a function with the decorator `pipeline_def`. By hand: `with pipeline:`, operators, `pipeline.set_outputs(...)`; or
     a subclass with `define_graph`. `build` is called when it is needed.
 
-    `on_error`, `gpu_multiprocessors` and `deterministic` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches
+    `on_error`, `gpu_multiprocessors`, `deterministic` and `formats` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches
     may take, which the driver rounds up, so that a model beside them has the others to itself; None: all. `deterministic`: whether a file becomes the same
-    pixels in every run on a GPU, whatever runs beside it: its JPEG engines, whose pixels differ by a level, are not used then.
+    pixels in every run on a GPU, whatever runs beside it: its JPEG engines, whose pixels differ by a level, are not used then. `formats`: which
+    formats of files are decoded, as a list or a text with commas: `"jpeg,png"` are these alone, `"-avif,-av1"` all but these; None: all.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Pipeline(Running):
         on_error="raise",
         gpu_multiprocessors=None,
         deterministic=False,
+        formats=None,
     ):
         if experimental_exec_dynamic is not None:
             _call_site.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
@@ -96,6 +98,7 @@ class Pipeline(Running):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
         self._gpu_multiprocessors = count_of_multiprocessors(gpu_multiprocessors)
         self._deterministic = bool(deterministic)
+        self._formats = list_of_formats(formats)
         if py_callback_pickler is not None and py_start_method == "fork":
             raise ValueError("`py_callback_pickler` is given, and workers are started by fork, which pickles nothing.")
         self._max_batch_size = batch_size
@@ -367,6 +370,7 @@ for _name, _doc in {
     "py_start_method": "How these are started.",
     "gpu_multiprocessors": "Multiprocessors of the GPU that batches may take, or None for all.",
     "deterministic": "Whether files become the same pixels in every run.",
+    "formats": "Formats of files that are decoded, or None for all.",
     "is_restored_from_checkpoint": "Whether it goes on from a checkpoint.",
 }.items():
     setattr(Pipeline, _name, _property(_name, _doc))

@@ -13,6 +13,7 @@ use super::sink::CallersMemory;
 use super::size;
 use super::status::{Status, guard, guarded};
 use super::types::{self, Allocate, InputTensor, InstanceOptions};
+use crate::cpu::formats::Formats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{Instance, Pipeline, Preferences};
 
@@ -50,18 +51,21 @@ pub unsafe extern "C" fn gesso_instance_create(
             // SAFETY: the caller vouches for the pointer.
             unsafe { size::read("options", options) }?
         };
-        *out = Box::into_raw(Box::new(InstanceHandle::new(pipeline, &options)?));
+        // SAFETY: the caller vouches for the text.
+        let formats = unsafe { types::formats(options.formats) }?;
+        *out = Box::into_raw(Box::new(InstanceHandle::new(pipeline, &options, formats)?));
         Ok(())
     })
 }
 
 impl InstanceHandle {
-    fn new(pipeline: &Arc<Pipeline>, options: &InstanceOptions) -> Result<Self> {
+    fn new(pipeline: &Arc<Pipeline>, options: &InstanceOptions, formats: Formats) -> Result<Self> {
         let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let threads = (options.num_threads != 0).then_some(options.num_threads);
         let preferences = Preferences {
             inputs_may_change: options.inputs_may_change != 0,
             deterministic: options.deterministic != 0,
+            formats,
             ..Preferences::default()
         };
         let instance = pipeline.instance_with(threads, gpu.as_ref(), &preferences)?;

@@ -12,6 +12,7 @@ use super::result::ResultHandle;
 use super::size;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, InputTensor, StreamOptions};
+use crate::cpu::formats::Formats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -61,7 +62,9 @@ pub unsafe extern "C" fn gesso_stream_create(
             // SAFETY: the caller vouches for the pointer.
             unsafe { size::read("options", options) }?
         };
-        let settings = settings(&options)?;
+        // SAFETY: the caller vouches for the text.
+        let formats = unsafe { types::formats(options.formats) }?;
+        let settings = settings(&options, formats)?;
         let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let made = pipeline.stream(&settings, gpu.as_ref())?;
         let readers: serde_json::Map<_, _> =
@@ -78,7 +81,7 @@ pub unsafe extern "C" fn gesso_stream_create(
     })
 }
 
-fn settings(options: &StreamOptions) -> Result<StreamSettings> {
+fn settings(options: &StreamOptions, formats: Formats) -> Result<StreamSettings> {
     let given = |value: usize| (value != 0).then_some(value);
     let within = |name: &str, value: usize, most: usize| match value <= most {
         true => Ok(given(value)),
@@ -93,7 +96,7 @@ fn settings(options: &StreamOptions) -> Result<StreamSettings> {
         first: options.first,
         next_epoch: (options.next_epoch != 0).then_some(options.read),
         to_host: options.outputs_on_host != 0,
-        preferences: Preferences { deterministic: options.deterministic != 0, ..usual.preferences },
+        preferences: Preferences { deterministic: options.deterministic != 0, formats, ..usual.preferences },
     })
 }
 

@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use super::size::{Versioned, check_elements, check_pointer};
-use crate::error::{Error, Result};
+use crate::cpu::formats::Formats;
+use crate::error::{Context, Error, Result};
 use crate::tensor::{DType, Device};
 
 /// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
@@ -94,6 +95,9 @@ pub struct InstanceOptions {
     /// Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
     /// not used then.
     pub deterministic: i32,
+    /// The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these. Null: all. It is
+    /// read while the instance is made, not later.
+    pub formats: *const c_char,
 }
 
 /// How a stream is made. Zeros are the defaults.
@@ -124,6 +128,8 @@ pub struct StreamOptions {
     pub gpu_multiprocessors: usize,
     /// As in `gesso_instance_options`.
     pub deterministic: i32,
+    /// As in `gesso_instance_options`. It is read while the stream is made, not later.
+    pub formats: *const c_char,
 }
 
 /// One sample of an input.
@@ -339,4 +345,19 @@ pub(super) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a 
     // SAFETY: not null; the caller vouches for the rest.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| Error::invalid(format!("`{name}` is not UTF-8")))
+}
+
+/// The formats that a caller's list names; all where the list is null.
+///
+/// # Errors
+/// Invalid when it is not UTF-8 or names no formats.
+///
+/// # Safety
+/// As for [`text`], if it is not null.
+pub(super) unsafe fn formats(list: *const c_char) -> Result<Formats> {
+    if list.is_null() {
+        return Ok(Formats::ALL);
+    }
+    // SAFETY: as the caller says.
+    Formats::parse(unsafe { text("formats", list) }?).context(|| "`formats`".to_owned())
 }

@@ -16,6 +16,7 @@ pub mod elementary;
 pub mod encode;
 pub mod exact;
 pub mod extremes;
+pub mod formats;
 pub mod lab;
 pub mod normalize;
 pub mod npy;

@@ -6,12 +6,13 @@ use rayon::prelude::*;
 
 use super::host::{Scratch, bound_bytes};
 use super::{OutputSink, State, Target};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::gpu::{Download, Gpu, Recorder};
-use crate::graph::{GraphOutput, ValueId};
+use crate::graph::infer::Operators;
+use crate::graph::{GraphOutput, Placement, Plan, ValueId};
 use crate::memory::{Bounds, DeviceBytes, HostPool, align_up};
-use crate::operator::{DeviceOutput, Failures, Inputs};
-use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::operator::{DeviceOutput, Failures, Inputs, prepare_copy};
+use crate::tensor::{Batch, BatchDesc, Sample, ValueType};
 
 /// Alignment of a sample in a buffer of the device.
 const ALIGNMENT: usize = 256;
@@ -273,4 +274,16 @@ pub(super) fn broken(gpu: &Gpu, error: &Error) -> Option<Error> {
             format!("device {} failed and cannot be used until the server restarts: {error}", gpu.ordinal()),
         )
     })
+}
+
+/// Lets every operator that runs on the device compile its kernels.
+pub(super) fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
+    let _bound = gpu.bind()?;
+    prepare_copy(gpu)?;
+    for (node, operator) in plan.graph.nodes.iter().zip(operators) {
+        let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
+        let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
+        operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
+    }
+    Ok(())
 }

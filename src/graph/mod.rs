@@ -138,7 +138,7 @@ impl Node {
     }
 
     /// The operator that has the inputs; none of a transfer, which is a copy itself.
-    fn first(&self) -> Option<&'static OpDef> {
+    pub fn first(&self) -> Option<&'static OpDef> {
         match self.kind {
             NodeKind::Operator(def, _) => Some(def),
             NodeKind::Fused(fusion, _) => fusion.of.first().copied(),

@@ -18,6 +18,7 @@ mod value;
 use std::sync::Arc;
 
 use crate::cpu::exact::Arithmetic;
+use crate::cpu::formats::{Encoded, Formats};
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -136,6 +137,8 @@ pub struct Preferences {
     /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it. What decides where
     /// operators read and write is copied first, then.
     pub inputs_may_change: bool,
+    /// The formats of files that may be decoded.
+    pub formats: Formats,
     /// Pixels of one encoded image; `None` is as many as [`crate::limits::MAX_IMAGE_PIXELS`].
     pub max_pixels: Option<u64>,
     /// Bytes of host memory that a batch may take at a time; `None`: only its single values are bounded.
@@ -221,6 +224,8 @@ pub struct OpDef {
     /// outputs and nothing else. Those of all others may decide where the operator reads and writes (encoded files, extents, anchors):
     /// they are copied first, as every argument input is. Views do not read the input that they show.
     pub reads_in_place: InputSet,
+    /// What its first input is, if that is an encoded file.
+    pub encoded: Option<Encoded>,
     /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than once.
     pub copies_itself: InputSet,
     /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be known before.
@@ -263,6 +268,7 @@ impl OpDef {
         kernels: &[],
         host_inputs: None,
         reads_in_place: InputSet::None,
+        encoded: None,
         copies_itself: InputSet::None,
         mixes_samples: |_| false,
         sequences: false,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::pull::{Ready, Wires};
+use crate::cpu::formats::Formats;
 use crate::error::{Context, Error, Result, caught};
 use crate::gpu::Gpu;
 use crate::gpu::video::Engines;
@@ -30,8 +31,8 @@ pub struct Feeding {
 
 impl Feeding {
     /// Nothing yet, for new sources.
-    pub(super) fn new(graph: &Graph, engines: Option<&Arc<Engines>>) -> Result<Self> {
-        let sources = sources(graph, engines)?;
+    pub(super) fn new(graph: &Graph, engines: Option<&Arc<Engines>>, formats: Formats) -> Result<Self> {
+        let sources = sources(graph, engines, formats)?;
         let fed = graph.inputs.iter().filter_map(|input| match input.feed {
             Feed::Source { source, .. } if graph.sources.get(source)?.fed != Fed::Nothing => {
                 Some((source, input.name.clone()))
@@ -108,10 +109,15 @@ impl Feeding {
     }
 }
 
-/// New sources of `graph`, which decode on `engines` what is wanted on the device.
-pub(super) fn sources(graph: &Graph, engines: Option<&Arc<Engines>>) -> Result<Vec<Box<dyn Source>>> {
+/// New sources of `graph`, which decode `formats` alone, and on `engines` what is wanted on the device.
+pub(super) fn sources(
+    graph: &Graph,
+    engines: Option<&Arc<Engines>>,
+    formats: Formats,
+) -> Result<Vec<Box<dyn Source>>> {
     let made = graph.sources.iter().map(|source| {
         let mut made = (source.make)()?;
+        made.allow(formats);
         if let Some(engines) = engines.filter(|_| source.device == Device::Gpu) {
             made.decode_on(engines);
         }

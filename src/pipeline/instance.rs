@@ -116,7 +116,7 @@ impl Instance {
     /// # Errors
     /// What making sources fails with.
     pub fn feeding(&self) -> Result<Feeding> {
-        Feeding::new(&self.executor.plan().graph, self.engines.as_ref())
+        Feeding::new(&self.executor.plan().graph, self.engines.as_ref(), self.executor.formats())
     }
 
     /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.

@@ -129,7 +129,7 @@ impl Stream {
     /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time.
     pub(super) fn new(graph: &Graph, executors: Vec<Executor>, settings: &Settings) -> Result<Self> {
         let engines = engines(graph, executors.first().and_then(Executor::gpu));
-        let mut made = sources(graph, engines.as_ref())?;
+        let mut made = sources(graph, engines.as_ref(), settings.preferences.formats)?;
         let names = graph.sources.iter().map(|source| source.name.clone());
         let facts = names.zip(&made).filter_map(|(name, source)| Some((name, source.facts()?))).collect();
         let interrupts = made.iter().filter_map(|source| source.interrupter()).collect();

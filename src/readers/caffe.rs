@@ -55,8 +55,7 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn available(args: &Args) -> Result<[bool; 2]> {
-    let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(true));
-    Ok([flag("image_available")?, flag("label_available")?])
+    Ok([args.bool("image_available")?, args.bool("label_available")?])
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
@@ -206,7 +205,7 @@ mod tests {
         let paths = vec![folder.display().to_string(), folder.join("data.mdb").display().to_string()];
         let mut values: BTreeMap<_, _> = [("path".to_owned(), args::Value::Strings(paths))].into();
         values.extend(given.iter().map(|&(name, flag)| (name.to_owned(), args::Value::Bools(vec![flag]))));
-        let args = Args::new(values, BTreeMap::new());
+        let args = DEF.arguments(values);
         assert_eq!(outputs(&args).unwrap().len(), 2 - given.len());
         open(&args)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::caffe::{PATH, Records, known};
 use super::wire::{Fields, Value, packed};
-use super::{Dataset, ReaderDef, Tensor, tensors};
+use super::{Dataset, ReaderDef, Tensor, count, tensors};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
@@ -55,25 +55,18 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let number = |name: &str, default: usize, most: usize| match args.given_int(name)? {
-            None => Ok(default),
-            Some(n) => usize::try_from(n)
-                .ok()
-                .filter(|&n| n <= most)
-                .ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 0 to {most}"))),
-        };
-        let labels = match number("label_type", 0, 4)? {
+        let labels = match count(args, "label_type", 0, 4)? {
             1 => Labels::Sparse,
             3 => Labels::Weighted,
             4 => Labels::None,
             _ => Labels::Whole,
         };
-        let others = number("additional_inputs", 0, limits::MAX_PIPELINE_TENSORS)?;
+        let others = count(args, "additional_inputs", 0, limits::MAX_PIPELINE_TENSORS)?;
         Ok(Self {
-            has_image: args.given_bool("image_available")?.unwrap_or(true),
+            has_image: args.bool("image_available")?,
             labels,
-            count: number("num_labels", 1, limits::MAX_SAMPLE_BYTES / size_of::<i32>())?,
-            others: others + usize::from(args.given_bool("bbox")?.unwrap_or(false)),
+            count: count(args, "num_labels", 0, limits::MAX_SAMPLE_BYTES / size_of::<i32>())?,
+            others: others + usize::from(args.bool("bbox")?),
         })
     }
 

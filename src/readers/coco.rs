@@ -45,16 +45,12 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     shuffles_list: true,
 };
 
-fn flag(args: &Args, name: &str) -> Result<bool> {
-    Ok(args.given_bool(name)?.unwrap_or(false))
-}
-
 fn has_ids(args: &Args) -> Result<bool> {
-    Ok(flag(args, "image_ids")? || flag(args, "save_img_ids")?)
+    Ok(args.bool("image_ids")? || args.bool("save_img_ids")?)
 }
 
 fn has_polygons(args: &Args) -> Result<bool> {
-    let [one, older] = [flag(args, "polygon_masks")?, flag(args, "masks")?];
+    let [one, older] = [args.bool("polygon_masks")?, args.bool("masks")?];
     if one && older {
         return Err(Error::invalid("`masks` and `polygon_masks` are set, expected one of them"));
     }
@@ -63,12 +59,12 @@ fn has_polygons(args: &Args) -> Result<bool> {
 
 fn outputs(args: &Args) -> Result<Vec<ValueType>> {
     for name in ["pixelwise_masks", "save_preprocessed_annotations"] {
-        if flag(args, name)? {
+        if args.bool(name)? {
             return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
         }
     }
     for name in ["preprocessed_annotations", "save_preprocessed_annotations_dir"] {
-        if args.given_string(name)?.is_some_and(|folder| !folder.is_empty()) {
+        if !args.string(name)?.is_empty() {
             return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
         }
     }
@@ -87,20 +83,22 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let path = args.given_string("annotations_file")?.filter(|path| !path.is_empty());
-    let path = path.ok_or_else(|| Error::invalid("`annotations_file` is not given, expected a path"))?;
+    let path = args.string("annotations_file")?;
+    if path.is_empty() {
+        return Err(Error::invalid("`annotations_file` is not given, expected a path"));
+    }
     let wanted = Wanted {
         images: strings(args, "images").filter(|names| !names.is_empty()),
-        threshold: args.given_float("size_threshold")?.unwrap_or(0.1),
-        has_crowds: args.given_bool("include_iscrowd")?.unwrap_or(true),
-        has_corners: flag(args, "ltrb")?,
-        is_ratio: flag(args, "ratio")?,
-        keeps_classes: flag(args, "avoid_class_remapping")?,
-        skips_empty: flag(args, "skip_empty")?,
+        threshold: args.float("size_threshold")?,
+        has_crowds: args.bool("include_iscrowd")?,
+        has_corners: args.bool("ltrb")?,
+        is_ratio: args.bool("ratio")?,
+        keeps_classes: args.bool("avoid_class_remapping")?,
+        skips_empty: args.bool("skip_empty")?,
         has_polygons: has_polygons(args)?,
     };
     let mut found = load(path, &wanted)?;
-    if flag(args, "masks")? {
+    if args.bool("masks")? {
         for [_, first, end] in &mut found.polygons {
             (*first, *end) = (first.saturating_mul(2), end.saturating_mul(2));
         }
@@ -169,7 +167,7 @@ mod tests {
         ]
         .into();
         values.extend(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        let args = Args::new(values, BTreeMap::new());
+        let args = DEF.arguments(values);
         outputs(&args)?;
         open(&args)
     }

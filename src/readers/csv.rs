@@ -53,8 +53,8 @@ fn dtype(args: &Args) -> Result<Option<DType>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let listed = args.given_string("file_list")?.unwrap_or_default();
-    let delimiter = args.given_string("delimiter")?.unwrap_or(",");
+    let listed = args.string("file_list")?;
+    let delimiter = args.string("delimiter")?;
     let &[delimiter] = delimiter.as_bytes() else {
         return Err(Error::invalid(format!(
             "`delimiter` is `{}`, expected one byte",
@@ -69,6 +69,9 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         found.context(|| format!("line {} of the table `{listed}`", rows.line()))?;
     Ok(Box::new(Table { root: root.unwrap_or(Path::new("")).to_owned(), paths, labels, of_each }))
 }
+
+/// The column of paths where none is named.
+const FIRST: usize = 0;
 
 /// The records of a text, field by field.
 struct Rows<'t> {
@@ -151,7 +154,7 @@ impl Columns {
                 }
             }
         };
-        let path = args.given_string("path_column")?.map_or(Ok(0), place)?;
+        let path = args.given_string("path_column")?.map_or(Ok(FIRST), place)?;
         let labels = match strings(args, "label_columns") {
             Some(wanted) => wanted.iter().map(|name| place(name)).collect::<Result<_>>()?,
             None => (0..names.len()).filter(|&column| column != path).collect::<Vec<_>>(),

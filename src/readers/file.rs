@@ -73,7 +73,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             list::of_list(Path::new(listed))?
         }
         (Some(root), ..) => {
-            let is_case_sensitive = args.given_bool("case_sensitive_filter")?.unwrap_or(false);
+            let is_case_sensitive = args.bool("case_sensitive_filter")?;
             let usual = || IMAGES_AND_SOUND.split(' ').map(str::to_owned).collect();
             let files =
                 Filter { patterns: strings(args, "file_filters").unwrap_or_else(usual), is_case_sensitive };

@@ -50,9 +50,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::cpu::formats::Formats;
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::operator::args::Value;
+use crate::operator::spec::ArgTable;
 use crate::operator::{ArgSpec, Args, EVERYWHERE, OpDef};
 use crate::ops;
 use crate::source::MakeSource;
@@ -150,6 +152,9 @@ pub trait Dataset: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Of a data set that is decoded as it is read: which formats may be. All are allowed until then.
+    fn allow(&mut self, _formats: Formats) {}
+
     /// One tensor for each output, in memory of `memory`.
     ///
     /// # Errors
@@ -184,7 +189,23 @@ pub fn find(name: &str) -> Option<&'static ReaderDef> {
     READERS.iter().copied().find(|reader| reader.name == name || reader.aliases.contains(&name))
 }
 
+/// A count among the arguments, from `least` to `most`.
+fn count(args: &Args, name: &str, least: usize, most: usize) -> Result<usize> {
+    let n = args.int(name)?;
+    let found = usize::try_from(n).ok().filter(|n| (least..=most).contains(n));
+    found.ok_or_else(|| match most {
+        usize::MAX => Error::invalid(format!("argument `{name}` is {n}, expected {least} or more")),
+        _ => Error::invalid(format!("argument `{name}` is {n}, expected {least} to {most}")),
+    })
+}
+
 impl ReaderDef {
+    /// The arguments that a file gives as `values`, with this reader's defaults.
+    pub fn arguments(&self, values: BTreeMap<String, Value>) -> Args {
+        let table = ArgTable { own: self.args, shared: &[SHARED] };
+        Args::new(values, BTreeMap::new()).with_defaults(table)
+    }
+
     /// Every argument that a file may have, but for those of all operators.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
         self.args.iter().chain(self.args_behind()).chain(SHARED)

@@ -14,6 +14,7 @@ use crate::cpu::audio::decode::header;
 use crate::cpu::audio::level::{Stored, store, write};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::Header;
+use crate::cpu::formats::{Encoded, Formats};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -59,25 +60,24 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let flag = |name, default| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(default));
-        let dtype = args.given_dtype("dtype")?.unwrap_or(DType::F32);
+        let dtype = args.dtype("dtype")?;
         if !matches!(dtype, DType::F32 | DType::I16 | DType::I32) {
             return Err(Error::unsupported(format!(
                 "argument `dtype` is {dtype}, expected float32, int16 or int32"
             )));
         }
-        let quality = args.given_float("quality")?.unwrap_or(50.0);
-        let wanted = args.given_float("sample_rate")?.filter(|&rate| rate > 0.0);
+        let quality = args.float("quality")?;
+        let wanted = Some(args.float("sample_rate")?).filter(|&rate| rate > 0.0);
         if wanted.is_some_and(f32::is_infinite) || wanted.is_some() && !(0.0..=100.0).contains(&quality) {
             return Err(Error::invalid(format!(
                 "`sample_rate` is {wanted:?} and `quality` {quality}, expected a finite rate, and 0 to 100"
             )));
         }
         Ok(Self {
-            has_rate: flag("read_sample_rate", true)?,
-            has_text: flag("read_text", true)?,
-            has_number: flag("read_idxs", false)?,
-            mixes: flag("downmix", true)?,
+            has_rate: args.bool("read_sample_rate")?,
+            has_text: args.bool("read_text")?,
+            has_number: args.bool("read_idxs")?,
+            mixes: args.bool("downmix")?,
             dtype,
             wanted: wanted.map(|rate| (rate, Resampler::new(f64::from(quality)))),
         })
@@ -180,7 +180,7 @@ struct Entry {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let seconds = |name| Ok::<_, Error>(f64::from(args.given_float(name)?.unwrap_or(0.0)));
+    let seconds = |name| Ok::<_, Error>(f64::from(args.float(name)?));
     let (shortest, longest) = (seconds("min_duration")?, seconds("max_duration")?);
     let mut entries = Vec::new();
     for path in strings(args, "manifest_filepaths").unwrap_or_default() {
@@ -202,15 +202,20 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
         check_count(entries.len())?;
     }
-    Ok(Box::new(Speech { entries, options: Options::new(args)? }))
+    Ok(Box::new(Speech { entries, options: Options::new(args)?, formats: Formats::ALL }))
 }
 
 struct Speech {
     entries: Vec<Entry>,
     options: Options,
+    formats: Formats,
 }
 
 impl Dataset for Speech {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.entries.len()
     }
@@ -220,7 +225,7 @@ impl Dataset for Speech {
         let source = entry.audio_filepath.clone();
         let file = read_file(Path::new(&source), memory)?;
         let bytes = file.bytes.bytes();
-        let header = header(bytes);
+        let header = self.formats.check_file(Encoded::Sound, bytes).and_then(|()| header(bytes));
         let sound =
             header.and_then(|header| Ok((header, self.options.sound(bytes, &header, entry, memory)?)));
         let (header, sound) = sound.context(|| format!("the file `{source}`"))?;

@@ -67,7 +67,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             (names.iter().map(|path| joined(&base, path)).collect(), names)
         }
         (None, None, Some(root)) => {
-            let pattern = args.given_string("file_filter")?.unwrap_or("*.npy").to_owned();
+            let pattern = args.string("file_filter")?.to_owned();
             let filter = Filter { patterns: vec![pattern], is_case_sensitive: true };
             let paths = list::below(Path::new(root), &filter)?;
             let names = paths.iter().map(|path| found(root, path)).collect();
@@ -145,8 +145,6 @@ fn in_order(array: &Npy<'_>, to: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::operator::args::Value;
     use crate::tensor::DType;
@@ -159,7 +157,7 @@ mod tests {
     fn opened(values: &[(&str, &[&str])]) -> Result<Box<dyn Dataset>> {
         let value = |texts: &[&str]| Value::Strings(texts.iter().map(|&text| text.to_owned()).collect());
         let values = values.iter().map(|(name, texts)| ((*name).to_owned(), value(texts)));
-        open(&Args::new(values.collect(), BTreeMap::new()))
+        open(&DEF.arguments(values.collect()))
     }
 
     #[test]

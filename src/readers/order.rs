@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::count;
 use super::engines::{Mersenne32, Mersenne64, Minimal, shuffle, uniform};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -28,32 +29,24 @@ pub(super) struct Options {
 impl Options {
     /// What the arguments say.
     pub(super) fn new(args: &Args, shuffles_list: bool) -> Result<Self> {
-        let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(false));
-        let count = |name: &str, default: usize, least: usize, most: usize| match args.given_int(name)? {
-            None => Ok(default),
-            Some(n) => usize::try_from(n)
-                .ok()
-                .filter(|n| (least..=most).contains(n))
-                .ok_or_else(|| Error::invalid(format!("`{name}` is {n}, expected {least} to {most}"))),
-        };
-        let (is_random, again) = (flag("random_shuffle")?, flag("shuffle_after_epoch")?);
-        let shards = count("num_shards", 1, 1, limits::MAX_DATASET_SAMPLES)?;
-        let shard = count("shard_id", 0, 0, shards - 1)?;
-        let sticks = flag("stick_to_shard")?;
+        let (is_random, again) = (args.bool("random_shuffle")?, args.bool("shuffle_after_epoch")?);
+        let shards = count(args, "num_shards", 1, limits::MAX_DATASET_SAMPLES)?;
+        let shard = count(args, "shard_id", 0, shards - 1)?;
+        let sticks = args.bool("stick_to_shard")?;
         if is_random && again && shuffles_list {
             return Err(Error::invalid("`shuffle_after_epoch` and `random_shuffle` cannot both be true"));
         }
         if sticks && again {
             return Err(Error::invalid("`shuffle_after_epoch` and `stick_to_shard` cannot both be true"));
         }
-        let seed = args.given_int("shuffle_after_epoch_seed")?.unwrap_or(i64::from(FIXED_SEED)) as u64;
+        let seed = args.int("shuffle_after_epoch_seed")? as u64;
         Ok(Self {
             is_random,
-            fill: if is_random { count("initial_fill", 1024, 1, limits::MAX_DATASET_SAMPLES)? } else { 1 },
+            fill: if is_random { count(args, "initial_fill", 1, limits::MAX_DATASET_SAMPLES)? } else { 1 },
             shards,
             shard,
             sticks: sticks || again,
-            pads: flag("pad_last_batch")?,
+            pads: args.bool("pad_last_batch")?,
             again: again.then_some(seed),
             seed: args.given_int(SEED)?.filter(|&seed| seed != -1).unwrap_or_else(seed_of_now),
             shuffles_list,
@@ -255,7 +248,7 @@ mod tests {
             Value::Ints(v) if flags.contains(&name.as_str()) => (name, Value::Bools(vec![v[0] != 0])),
             value => (name, value),
         });
-        let options = Options::new(&Args::new(values.collect(), BTreeMap::new()), true).unwrap();
+        let options = Options::new(&crate::readers::file::DEF.arguments(values.collect()), true).unwrap();
         Order::new(size, &options, None).unwrap()
     }
 

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::order::{Options, Order};
 use super::{Dataset, Tensor};
+use crate::cpu::formats::Formats;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -40,6 +41,13 @@ impl Reader {
 impl Source for Reader {
     fn infer(&self) -> Result<Vec<ValueType>> {
         Ok(self.outputs.to_vec())
+    }
+
+    fn allow(&mut self, formats: Formats) {
+        // Nothing is read yet, so nobody shares it.
+        if let Some(dataset) = Arc::get_mut(&mut self.dataset) {
+            dataset.allow(formats);
+        }
     }
 
     fn facts(&self) -> Option<Facts> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::file::read_file;
 use super::list::{check_count, names};
-use super::{Dataset, ReaderDef, Tensor};
+use super::{Dataset, ReaderDef, Tensor, count};
 use crate::cpu::decode::{ColorSpace, DecodeOptions, Decoder, output_shape, probe};
+use crate::cpu::formats::{Encoded, Formats};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
@@ -42,19 +43,14 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let count = |name: &str| {
-            let n = args.given_int(name)?.unwrap_or(1);
-            let most = limits::MAX_VIDEO_FRAMES;
-            let found = usize::try_from(n).ok().filter(|n| (1..=most).contains(n));
-            found.ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 1 to {most}")))
-        };
-        let color = match args.given_int("image_type")? {
-            None | Some(0) => ColorSpace::Rgb,
-            Some(1) => ColorSpace::Bgr,
-            Some(2) => ColorSpace::Gray,
-            Some(3) => ColorSpace::YCbCr,
-            Some(4) => ColorSpace::Any,
-            Some(other) => {
+        let count = |name| count(args, name, 1, limits::MAX_VIDEO_FRAMES);
+        let color = match args.int("image_type")? {
+            0 => ColorSpace::Rgb,
+            1 => ColorSpace::Bgr,
+            2 => ColorSpace::Gray,
+            3 => ColorSpace::YCbCr,
+            4 => ColorSpace::Any,
+            other => {
                 return Err(Error::invalid(format!("argument `image_type` is {other}, expected 0 to 4")));
             }
         };
@@ -77,7 +73,7 @@ impl Options {
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let options = Options::new(args)?;
-    let root = Path::new(args.given_string("file_root")?.unwrap_or_default());
+    let root = Path::new(args.string("file_root")?);
     let (mut folders, mut samples) = (Vec::new(), Vec::new());
     for name in names(root, true)? {
         let path = root.join(name);
@@ -86,7 +82,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         folders.push(Folder { path, frames });
         check_count(samples.len())?;
     }
-    Ok(Box::new(Sequences { folders, samples, options, decoder: Decoder::new() }))
+    Ok(Box::new(Sequences { folders, samples, options, decoder: Decoder::new(), formats: Formats::ALL }))
 }
 
 /// The frames of a video, in order.
@@ -101,6 +97,7 @@ struct Sequences {
     samples: Vec<(usize, usize)>,
     options: Options,
     decoder: Decoder,
+    formats: Formats,
 }
 
 impl Sequences {
@@ -140,6 +137,7 @@ impl Sequences {
         made: &mut Option<Frames>,
         memory: &Arc<HostPool>,
     ) -> Result<()> {
+        self.formats.check_file(Encoded::Picture, file)?;
         let options = DecodeOptions { color: self.options.color, ..DecodeOptions::default() };
         let size = output_shape(&probe(file, options.adjust_orientation)?, &options);
         if made.is_none() {
@@ -167,6 +165,10 @@ struct Frames {
 }
 
 impl Dataset for Sequences {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.samples.len()
     }
@@ -206,7 +208,7 @@ mod tests {
         let mut values: BTreeMap<_, _> =
             [("file_root".to_owned(), Value::Strings(vec![root.display().to_string()]))].into();
         values.extend(given.iter().map(|&(name, value)| (name.to_owned(), Value::Ints(vec![value]))));
-        open(&Args::new(values, BTreeMap::new()))
+        open(&DEF.arguments(values))
     }
 
     fn first_pixels(dataset: &dyn Dataset) -> Vec<Vec<u8>> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::video_files::Files;
 use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
-use super::{Dataset, ReaderDef, Step, Tensor, Undecoded, tensors};
+use super::{Dataset, ReaderDef, Step, Tensor, Undecoded, count, tensors};
+use crate::cpu::formats::Formats;
 use crate::cpu::video::{Budget, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -132,9 +133,8 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let rounding =
-            Rounding::new(args.given_string("file_list_rounding")?.unwrap_or("start_down_end_up"))?;
-        let bounds = match args.given_string("file_list_format")?.unwrap_or("timestamps") {
+        let rounding = Rounding::new(args.string("file_list_rounding")?)?;
+        let bounds = match args.string("file_list_format")? {
             "timestamps" => Bounds::Seconds(rounding),
             "frames" => Bounds::Frames(rounding),
             other => {
@@ -143,26 +143,24 @@ impl Options {
                 )));
             }
         };
-        let padding = Padding::new(args.given_string("pad_mode")?.unwrap_or("none"))?;
-        let is_uniform = args.given_bool("uniform_sample")?.unwrap_or(false);
-        Self::shared(args, bounds, padding, is_uniform, false)
+        let padding = Padding::new(args.string("pad_mode")?)?;
+        let fill = fill_color(&args.ints("fill_value")?)?;
+        Ok(Self { fill, ..Self::shared(args, bounds, padding, args.bool("uniform_sample")?, false)? })
     }
 
     fn older(args: &Args) -> Result<Self> {
-        let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(false));
-        let rounding = Rounding {
-            start_up: !flag("file_list_include_preceding_frame")?,
-            end_up: flag("file_list_include_preceding_frame")?,
-        };
-        let bounds = match flag("file_list_frame_num")? {
+        let includes_preceding = args.bool("file_list_include_preceding_frame")?;
+        let rounding = Rounding { start_up: !includes_preceding, end_up: includes_preceding };
+        let bounds = match args.bool("file_list_frame_num")? {
             true => Bounds::Frames(Rounding { start_up: true, end_up: false }),
             false => Bounds::Seconds(rounding),
         };
-        if let Some(channels) = args.given_int("channels")?.filter(|&channels| channels != CHANNELS as i64) {
+        let channels = args.int("channels")?;
+        if channels != CHANNELS as i64 {
             return Err(Error::unsupported(format!("argument `channels` is {channels}, expected 3")));
         }
-        let padding = if flag("pad_sequences")? { Padding::Constant } else { Padding::None };
-        let scale = match (args.given_dtype("dtype")?.unwrap_or(DType::U8), flag("normalized")?) {
+        let padding = if args.bool("pad_sequences")? { Padding::Constant } else { Padding::None };
+        let scale = match (args.dtype("dtype")?, args.bool("normalized")?) {
             (DType::U8, false) => None,
             (DType::F32, is_normalized) => Some(if is_normalized { 1.0 / 255.0 } else { 1.0 }),
             (dtype, is_normalized) => {
@@ -181,23 +179,10 @@ impl Options {
         is_uniform: bool,
         ends_with_last_frame: bool,
     ) -> Result<Self> {
-        let at_least_one = |name: &str, default: usize| match args.given_int(name)? {
-            None => Ok(default),
-            Some(n) => usize::try_from(n)
-                .ok()
-                .filter(|&n| n > 0)
-                .ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 1 or more"))),
-        };
-        let length = at_least_one("sequence_length", 0)?;
-        if length > limits::MAX_VIDEO_FRAMES {
-            return Err(Error::invalid(format!(
-                "argument `sequence_length` is {length}, more than the limit of {}",
-                limits::MAX_VIDEO_FRAMES
-            )));
-        }
+        let length = count(args, "sequence_length", 1, limits::MAX_VIDEO_FRAMES)?;
         let step =
             args.given_int("step")?.and_then(|step| usize::try_from(step).ok()).filter(|&step| step > 0);
-        let numbers = match args.given_string("enable_frame_num")?.unwrap_or("none") {
+        let numbers = match args.string("enable_frame_num")? {
             "none" | "False" | "" => FrameNumbers::None,
             "scalar" | "True" => FrameNumbers::First,
             "sequence" => FrameNumbers::Each,
@@ -207,20 +192,20 @@ impl Options {
                 )));
             }
         };
-        if let Some(kind) = args.given_int("image_type")?.filter(|&kind| kind != 0) {
+        let kind = args.int("image_type")?;
+        if kind != 0 {
             return Err(Error::unsupported(format!(
                 "argument `image_type` is {kind}, expected 0: frames are RGB"
             )));
         }
-        let fill = fill_color(&args.given_ints("fill_value")?.unwrap_or_else(|| vec![0]))?;
-        let stride = at_least_one("stride", 1)?;
+        let stride = count(args, "stride", 1, usize::MAX)?;
         let step = step.unwrap_or(length);
         Ok(Self {
             choice: video_samples::Choice { length, step, stride, padding, is_uniform, ends_with_last_frame },
             bounds,
-            fill,
+            fill: [0; CHANNELS],
             numbers,
-            has_timestamps: args.given_bool("enable_timestamps")?.unwrap_or(false),
+            has_timestamps: args.bool("enable_timestamps")?,
             scale: None,
         })
     }
@@ -299,6 +284,7 @@ struct Videos {
     options: Options,
     /// Whether frames are decoded here.
     decodes: bool,
+    formats: Formats,
 }
 
 impl Videos {
@@ -314,13 +300,14 @@ impl Videos {
         }
         let labels = listed.iter().map(|entry| entry.label).collect();
         let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
-        Ok(Self { files, labels, has_labels, samples, options, decodes })
+        Ok(Self { files, labels, has_labels, samples, options, decodes, formats: Formats::ALL })
     }
 
     /// Frames of file `file`, decoded.
     fn pixels(&self, file: usize, frames: &[Option<usize>], memory: &Arc<HostPool>) -> Result<Tensor> {
         let Options { fill, scale, .. } = &self.options;
         let video = self.files.open(file)?;
+        self.formats.check(video.format())?;
         let shape = Shape::from([frames.len(), video.height(), video.width(), CHANNELS]);
         let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
         let mut buffer = memory.take(size)?;
@@ -369,6 +356,10 @@ impl Videos {
 }
 
 impl Dataset for Videos {
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
+    }
+
     fn count(&self) -> usize {
         self.samples.len()
     }

@@ -76,8 +76,8 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         let (found, expected) = (indices.len(), paths.len());
         return Err(Error::invalid(format!("{found} `index_paths` for {expected} `paths`")));
     }
-    let is_case_sensitive = args.given_bool("case_sensitive_extensions")?.unwrap_or(true);
-    let missing = match args.given_string("missing_component_behavior")?.unwrap_or_default() {
+    let is_case_sensitive = args.bool("case_sensitive_extensions")?;
+    let missing = match args.string("missing_component_behavior")? {
         "" | "empty" => Missing::Empty,
         "skip" => Missing::Skip,
         "error" => Missing::Error,

@@ -15,8 +15,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Pulled, Source};
+use crate::cpu::formats::Formats;
 use crate::cpu::video::{File, Sequences, Video};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::gpu::video::Engines;
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool, copied_once};
@@ -33,6 +34,7 @@ pub struct Videos {
     sequences: Sequences,
     /// Of the device that wants the sequences.
     engines: Option<Arc<Engines>>,
+    formats: Formats,
     waiting: VecDeque<File<'static>>,
     player: Option<Box<dyn Player>>,
     /// Why the frames of `player` have come to an end.
@@ -42,7 +44,8 @@ pub struct Videos {
 impl Videos {
     /// A source of such sequences.
     pub fn new(sequences: Sequences) -> Self {
-        Self { sequences, engines: None, waiting: VecDeque::new(), player: None, damage: None }
+        let formats = Formats::ALL;
+        Self { sequences, engines: None, formats, waiting: VecDeque::new(), player: None, damage: None }
     }
 
     /// The video that has frames left; `None` when there is none.
@@ -61,6 +64,7 @@ impl Videos {
 
     fn play(&self, file: File<'static>) -> Result<Box<dyn Player>> {
         let video = Arc::new(Video::open(file)?);
+        self.formats.check(video.format()).context(|| "video".to_owned())?;
         if let Some(engines) = self.engines.as_ref().filter(|engines| engines::takes(engines, &video)) {
             match OnEngines::new(engines, &video, self.sequences) {
                 Ok(player) => return Ok(Box::new(player)),
@@ -103,9 +107,13 @@ impl Source for Videos {
 
     fn feed_piece(&mut self, input: &Batch<'_>, is_last: bool) -> Result<()> {
         let bytes = bytes_of(input)?;
-        let sequences = self.sequences;
-        let player = self.player.get_or_insert_with(|| Box::new(OnPieces::new(sequences)));
+        let (sequences, formats) = (self.sequences, self.formats);
+        let player = self.player.get_or_insert_with(|| Box::new(OnPieces::new(sequences, formats)));
         player.grow(bytes, is_last)
+    }
+
+    fn allow(&mut self, formats: Formats) {
+        self.formats = formats;
     }
 
     fn decode_on(&mut self, engines: &Arc<Engines>) {

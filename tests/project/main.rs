@@ -3,6 +3,7 @@
 
 mod circles;
 mod dali;
+mod defaults;
 mod docs;
 mod gesso_h;
 mod layers;

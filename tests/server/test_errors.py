@@ -1,5 +1,6 @@
 """One bad sample fails one request, and nothing else."""
 
+import io
 import shutil
 import subprocess
 import sys
@@ -7,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from PIL import Image
 
-from contract_models import config, filled
+from contract_models import config, filled, parameter
 from harness import ROOT, Server, assemble_backends
 from recorded import cases, write_model
 from sending import INVALID, alone, infer, statistics, together
@@ -30,6 +32,7 @@ def served(tmp_path_factory):
     repository = tmp_path_factory.mktemp("models")
     write_model(repository, "merging", CASE.pipeline, config(*filled(len(CASE.samples) + BROKEN), backend="gesso"))
     write_model(repository, "quick", CASE.pipeline)
+    write_model(repository, "no_jpeg", CASE.pipeline, config("max_batch_size: 8", parameter("formats", "-jpeg"), backend="gesso"))
     with Server(repository) as server:
         yield server
 
@@ -64,6 +67,20 @@ def test_bad_images_in_a_merged_batch_fail_alone(served):
         assert counted.inference_stats.fail.count == len(bad)
         (answer,) = infer(client, "quick", alone({"IMAGE": good[0]}))
         assert abs(answer[0] - CASE.outputs[0][0]).max() <= CASE.tol
+    assert served.alive
+
+
+def test_a_format_that_is_switched_off_is_refused(served):
+    photo = CASE.inputs["IMAGE"][0]
+    assert photo[:2].tobytes() == b"\xff\xd8"
+    png = io.BytesIO()
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(png, "PNG")
+    with triton.InferenceServerClient(served.grpc_url) as client:
+        error = infer(client, "no_jpeg", alone({"IMAGE": photo}))
+        assert error.status() == "StatusCode.UNIMPLEMENTED", error
+        assert "format `jpeg` is switched off by parameter `formats`" in error.message()
+        (answer,) = infer(client, "no_jpeg", alone({"IMAGE": np.frombuffer(png.getvalue(), np.uint8)}))
+        assert answer.size
     assert served.alive
 
 

@@ -30,6 +30,16 @@ def count_of_multiprocessors(value):
     return count
 
 
+def list_of_formats(value):
+    """The argument `formats` of the pipeline, as the library takes it."""
+    if value is None or isinstance(value, str):
+        return value
+    names = list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"`formats` must be a text or a list of texts, got {value!r}.")
+    return ",".join(names)
+
+
 def executor_type(pipelined, is_async, separated, dynamic):
     """The bits of the executor that was asked for."""
     flags = ((pipelined, _PIPELINED), (is_async, _ASYNC), (separated, _SEPARATED), (dynamic, _DYNAMIC))

@@ -77,7 +77,7 @@ class VideoInput(Operator):
         """Begins without a video."""
         parameters = {**node.pipeline._parameters(), "seed": None}
         description = serialization.describe([node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters)
-        place = device_choice.of(node.pipeline) if node.stays_on_gpu else device_choice.HOST
+        place = device_choice.of(node.pipeline) if node.stays_on_gpu else device_choice.on_host(node.pipeline)
         stream = StreamEngine(serialization.write(description), *place, batch_size=node.pipeline.max_batch_size, prefetch=1)
         node.videos = Videos(node.name, stream)
 

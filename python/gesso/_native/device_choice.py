@@ -1,4 +1,4 @@
-"""Where the engines of a pipeline run: on the host, or on a GPU or a part of one."""
+"""Where the engines of a pipeline run: on the host, or on a GPU or a part of one; and what they decode there."""
 
 import os
 from typing import NamedTuple
@@ -7,20 +7,26 @@ from . import engine, library
 
 
 class Place(NamedTuple):
-    """A device, the number of a GPU, how many of its multiprocessors batches may take (0: all), and whether files become the same pixels in every run."""
+    """A device, the number of a GPU, how many of its multiprocessors batches may take (0: all), whether files become the same pixels in every run, and
+    the formats of files that are decoded (None: all)."""
 
     device: int = library.CPU
     gpu: int = 0
     gpu_multiprocessors: int = 0
     deterministic: bool = False
+    formats: bytes | None = None
 
-
-HOST = Place()
 
 
 def of(pipeline):
     """Where it runs: on the GPU only if it has a number of one, and there is one."""
     wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
     if not (wanted and engine.has_gpu()):
-        return HOST
-    return Place(library.GPU, pipeline.device_id, pipeline.gpu_multiprocessors or 0, pipeline.deterministic)
+        return on_host(pipeline)
+    multiprocessors, formats = pipeline.gpu_multiprocessors or 0, on_host(pipeline).formats
+    return Place(library.GPU, pipeline.device_id, multiprocessors, pipeline.deterministic, formats)
+
+
+def on_host(pipeline):
+    """A place on the host, with what the pipeline lets decode."""
+    return Place(formats=pipeline.formats.encode() if pipeline.formats is not None else None)

@@ -147,14 +147,15 @@ class Engine:
     """Runs one file, one batch at a time. What is made on a GPU is brought to the host, or left there as a `DeviceArray`."""
 
     def __init__(
-        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, *, num_threads=0, outputs_on_host=True
+        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, formats=None, *, num_threads=0, outputs_on_host=True
     ):
         self._pipeline = ctypes.c_void_p()
         self._instance = ctypes.c_void_p()
         self._lock = threading.Lock()
         self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
-        options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, int(outputs_on_host), 1, gpu_multiprocessors, deterministic)
+        size, on_host = ctypes.sizeof(InstanceOptions), int(outputs_on_host)
+        options = InstanceOptions(size, num_threads, gpu, on_host, 1, gpu_multiprocessors, deterministic, formats)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         # Names of inputs whose samples may be in memory of the GPU.

@@ -64,6 +64,7 @@ class InstanceOptions(ctypes.Structure):
         ("inputs_may_change", c_int32),
         ("gpu_multiprocessors", c_size_t),
         ("deterministic", c_int32),
+        ("formats", ctypes.c_char_p),
     ]
 
 
@@ -83,6 +84,7 @@ class StreamOptions(ctypes.Structure):
         ("read", ctypes.c_uint64),
         ("gpu_multiprocessors", c_size_t),
         ("deterministic", c_int32),
+        ("formats", ctypes.c_char_p),
     ]
 
 

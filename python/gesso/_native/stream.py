@@ -13,7 +13,7 @@ class StreamEngine:
     GPU is left there, as `DeviceArray`s."""
 
     def __init__(
-        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
+        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, formats=None, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
     ):
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
@@ -21,7 +21,15 @@ class StreamEngine:
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
         self._options = _library.StreamOptions(
-            size, batch_size, prefetch, lanes, num_threads, gpu=gpu, gpu_multiprocessors=gpu_multiprocessors, deterministic=deterministic
+            size,
+            batch_size,
+            prefetch,
+            lanes,
+            num_threads,
+            gpu=gpu,
+            gpu_multiprocessors=gpu_multiprocessors,
+            deterministic=deterministic,
+            formats=formats,
         )
         self._batch_size = batch_size
         # What the stream reads where it is. It goes behind the stream.

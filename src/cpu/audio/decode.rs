@@ -11,6 +11,7 @@ use super::sound::{Block, Coding, Header, Stream};
 use super::stored::Sound;
 use super::vorbis::{self, Vorbis};
 use super::{aiff, au, caf, riff};
+use crate::cpu::formats::Format;
 use crate::error::{Error, Result};
 use crate::waiting::{Effort, Watch};
 
@@ -128,6 +129,27 @@ fn known(bytes: &[u8]) -> Option<&'static str> {
         [0x1a, 0x45, 0xdf, 0xa3, ..] => "audio in Matroska or WebM",
         _ => return None,
     })
+}
+
+/// The format of a file, as its first bytes say; `None` where it is none that is decoded.
+pub fn file_format(bytes: &[u8]) -> Option<Format> {
+    let bytes = without_tags(bytes);
+    if bytes.starts_with(flac::MARK) {
+        return Some(Format::Flac);
+    }
+    if bytes.starts_with(ogg::MARK) {
+        return match find_stream(bytes).ok()? {
+            File::OggVorbis(..) => Some(Format::Vorbis),
+            _ => Some(Format::Flac),
+        };
+    }
+    let numbers = [
+        (Format::Wav, riff::open(bytes).is_some()),
+        (Format::Aiff, aiff::open(bytes).is_some()),
+        (Format::Au, au::open(bytes).is_some()),
+        (Format::Caf, caf::open(bytes).is_some()),
+    ];
+    numbers.into_iter().find(|&(_, is_it)| is_it).map(|(format, _)| format)
 }
 
 /// Reads the header of a file.

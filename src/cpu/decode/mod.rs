@@ -43,6 +43,7 @@ mod webp;
 
 use std::time::Duration;
 
+use crate::cpu::formats;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::tensor::DType;
@@ -211,6 +212,23 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         false => (header.width, header.height),
     };
     Ok(ImageInfo { width, height, orientation, ..header.as_stored(format) })
+}
+
+/// The format of a file, as its first bytes say; `None` where it is none that is decoded.
+pub fn file_format(bytes: &[u8]) -> Option<formats::Format> {
+    use formats::Format as F;
+    Some(match format::detect(bytes).ok()? {
+        Format::Jpeg => F::Jpeg,
+        Format::Png => F::Png,
+        Format::Bmp => F::Bmp,
+        Format::Gif => F::Gif,
+        Format::Tiff => F::Tiff,
+        Format::WebP => F::WebP,
+        Format::Avif => F::Avif,
+        Format::Jpeg2000 => F::Jpeg2000,
+        Format::JpegXl => F::JpegXl,
+        Format::Pnm => F::Pnm,
+    })
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {

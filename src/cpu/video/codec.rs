@@ -4,7 +4,21 @@ use super::budget::{Budget, Cost};
 use super::decoder::{VideoDecoder, check_size};
 use super::track::{Codec, Packet, Track};
 use super::{av1, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
+use crate::cpu::formats::Format;
 use crate::error::{Error, Result};
+
+/// A codec as formats are named.
+pub(super) fn format(codec: Codec) -> Format {
+    match codec {
+        Codec::H264 => Format::H264,
+        Codec::H265 => Format::H265,
+        Codec::Vp8 => Format::Vp8,
+        Codec::Vp9 => Format::Vp9,
+        Codec::Av1 => Format::Av1,
+        Codec::Mjpeg => Format::Mjpeg,
+        Codec::Mpeg4 => Format::Mpeg4,
+    }
+}
 
 /// A decoder for `track`, whose first packet is `first`. No picture that takes more memory than those of that packet is decoded.
 ///

@@ -15,6 +15,7 @@ use super::container::{Container, Found};
 use super::decoder::{Picture, VideoDecoder};
 use super::track::{Packet, Track};
 use super::{Budget, avi, codec, matroska, mp4, mp4_pieces, raw, raw_pieces, write_picture};
+use crate::cpu::formats::Formats;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::copy_once;
@@ -158,9 +159,15 @@ pub struct Growing {
     container: Option<Box<dyn Container>>,
     stage: Option<Stage>,
     picture: Option<Box<dyn Picture>>,
+    formats: Formats,
 }
 
 impl Growing {
+    /// A video of one of `formats`.
+    pub fn of(formats: Formats) -> Self {
+        Self { formats, ..Self::default() }
+    }
+
     /// Takes the next bytes, and copies them. Nothing follows the `is_last` ones.
     ///
     /// # Errors
@@ -237,7 +244,7 @@ impl Growing {
     /// Looks at what comes next; `false` when that is not there as a whole.
     fn advance(&mut self, budget: &Budget<'_>) -> Result<bool> {
         budget.look(LOOK)?;
-        let Self { waiting, container, stage, .. } = self;
+        let Self { waiting, container, stage, formats, .. } = self;
         if waiting.passed > 0 {
             return Ok(false);
         }
@@ -259,6 +266,7 @@ impl Growing {
             Found::Nothing(passed) => passed,
             Found::Packets(packets, passed) => {
                 let track = container.track().ok_or_else(|| Error::internal("packets of no track"))?;
+                formats.check(codec::format(track.codec)).context(|| "video".to_owned())?;
                 for packet in packets {
                     let bytes = packet.of(rest);
                     let stage = match stage {

@@ -47,6 +47,7 @@ mod vp9;
 
 use std::collections::BTreeMap;
 
+use crate::cpu::formats::Format;
 use crate::error::{Context, Error, Result};
 use decoder::Picture;
 use decoding::Decoding;
@@ -98,6 +99,11 @@ impl<'a> Video<'a> {
         let shown = track.shown()?;
         let keys = (0..track.packets.len()).filter(|&packet| track.packets[packet].key).collect();
         Ok(Self { file, track, size, shown, keys })
+    }
+
+    /// How its frames are compressed.
+    pub fn format(&self) -> Format {
+        codec::format(self.track.codec)
     }
 
     /// How many frames are shown.
@@ -236,6 +242,11 @@ fn write_picture(picture: &dyn Picture, size: [usize; 2], budget: &Budget<'_>, o
         return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
     }
     picture.write_rgb(out, budget.watch())
+}
+
+/// How the frames of a file are compressed, as its container says; `None` where there is none that is decoded.
+pub fn file_format(file: &[u8]) -> Option<Format> {
+    open(file).ok().map(|track| codec::format(track.codec))
 }
 
 /// Reads a container of any kind.

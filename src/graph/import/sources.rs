@@ -33,7 +33,7 @@ impl PipelineFile {
         let reader = readers::find(name)
             .ok_or_else(|| Error::invalid(format!("operator `{}`, expected a reader", shortened(name))))?;
         let values = arguments(&op.args)?.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword));
-        let args = Args::new(values.collect(), BTreeMap::new());
+        let args = reader.arguments(values.collect());
         reader.source(&args, None)?;
         Ok((reader, args))
     }
@@ -54,7 +54,7 @@ impl<'d> Importer<'d> {
         }
         let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
         seeds::give(&mut self.seeds, true, op.logical_id, &mut values);
-        let args = Args::new(values, BTreeMap::new());
+        let args = reader.arguments(values);
         let mut types = (reader.outputs)(&args)?;
         if op.output.len() != types.len() {
             return Err(Error::invalid(format!("{} outputs, expected {}", op.output.len(), types.len())));

@@ -17,6 +17,7 @@ use crate::cpu::decode::{
     self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
 use crate::cpu::exact::Arithmetic;
+use crate::cpu::formats::Encoded;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -51,6 +52,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[kernels],
     host_inputs: Some(0),
     copies_itself: InputSet::First,
+    encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };
 

@@ -2,6 +2,7 @@
 
 use super::decoders_image::{ARGS, Image, Region, plane};
 use crate::cpu::exact::Arithmetic;
+use crate::cpu::formats::Encoded;
 use crate::error::Result;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
 use crate::operator::shared::window::{OutOfBounds, Window};
@@ -23,6 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[super::decoders_image::kernels],
     host_inputs: Some(0),
     copies_itself: InputSet::First,
+    encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };
 

@@ -24,8 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let missing = || Error::invalid("argument `num_subscripts` is missing");
-    let subscripts = usize::try_from(args.given_int("num_subscripts")?.ok_or_else(missing)?).unwrap_or(0);
+    let subscripts = usize::try_from(args.int("num_subscripts")?).unwrap_or(0);
     Ok(Box::new(SubscriptDimCheck { subscripts }))
 }
 

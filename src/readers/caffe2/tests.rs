@@ -31,7 +31,7 @@ fn read(name: &str, record: &[Vec<u8>], given: &[(&str, i64)]) -> Result<Vec<Ten
             if is_flag { args::Value::Bools(vec![value != 0]) } else { args::Value::Ints(vec![value]) };
         values.insert(name.to_owned(), value);
     }
-    let args = Args::new(values, BTreeMap::new());
+    let args = DEF.arguments(values);
     let types = (DEF.outputs)(&args)?;
     let dataset = (DEF.open)(&args)?;
     assert_eq!(dataset.count(), 2);

@@ -15,7 +15,7 @@ fn opened(name: &str, table: &[u8], given: &[(&str, Value)]) -> Result<Box<dyn D
     let path = folder.join("labels.csv").display().to_string();
     let mut values: BTreeMap<_, _> = [("file_list".to_owned(), Value::Strings(vec![path]))].into();
     values.extend(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let args = Args::new(values, BTreeMap::new());
+    let args = DEF.arguments(values);
     assert_eq!(outputs(&args)?.len(), 2);
     open(&args)
 }

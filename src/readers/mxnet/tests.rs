@@ -35,7 +35,7 @@ fn opened(name: &str, files: &[Vec<u8>], index: &str) -> Result<Box<dyn Dataset>
     let values = [("path", paths), ("index_path", vec![write("a.idx", index.as_bytes())])];
     let values: BTreeMap<_, _> =
         values.into_iter().map(|(name, texts)| (name.to_owned(), Value::Strings(texts))).collect();
-    open(&Args::new(values, BTreeMap::new()))
+    open(&DEF.arguments(values))
 }
 
 fn read(dataset: &dyn Dataset, index: usize) -> Result<(Vec<u8>, Vec<f32>)> {

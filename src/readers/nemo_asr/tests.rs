@@ -39,7 +39,7 @@ fn opened(folder: &Path, lines: &str, given: &[(&str, Value)]) -> Result<Box<dyn
     let mut values: BTreeMap<_, _> =
         [("manifest_filepaths".to_owned(), Value::Strings(vec![path.clone(), path]))].into();
     values.extend(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let args = Args::new(values, BTreeMap::new());
+    let args = DEF.arguments(values);
     (DEF.outputs)(&args)?;
     open(&args)
 }

@@ -42,7 +42,7 @@ fn opened(name: &str, file: &[u8], index: &str, features: &[(&str, &str)]) -> Re
     ];
     let values: BTreeMap<_, _> =
         values.into_iter().map(|(name, texts)| (name.to_owned(), Value::Strings(texts))).collect();
-    open(&Args::new(values, BTreeMap::new()))
+    open(&DEF.arguments(values))
 }
 
 fn read(dataset: &dyn Dataset) -> Result<Vec<(Vec<usize>, Vec<u8>)>> {

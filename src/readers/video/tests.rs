@@ -58,7 +58,7 @@ fn compare(def: &ReaderDef, values: &[(&str, Value)]) -> usize {
     let mut all: BTreeMap<String, Value> =
         [("filenames".to_owned(), files), ("labels".to_owned(), Value::Ints(vec![4, 7]))].into();
     all.extend(values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let args = Args::new(all, BTreeMap::new());
+    let args = def.arguments(all);
     let undecoded = def.undecoded.unwrap();
     let (whole, parts) = ((def.open)(&args).unwrap(), (undecoded.open)(&args).unwrap());
     assert_eq!((def.outputs)(&args).unwrap()[1..], (undecoded.outputs)(&args).unwrap()[2..]);
@@ -108,10 +108,8 @@ fn operators_make_the_frames_that_a_reader_leaves_to_them() {
 #[test]
 fn sequences_of_one_file_share_its_bytes() {
     let files = Value::Strings(vec![clip("vp9.webm")]);
-    let args = Args::new(
-        [("filenames".to_owned(), files), ("sequence_length".to_owned(), int(2))].into(),
-        BTreeMap::new(),
-    );
+    let args =
+        DEF.arguments([("filenames".to_owned(), files), ("sequence_length".to_owned(), int(2))].into());
     let dataset = (DEF.undecoded.unwrap().open)(&args).unwrap();
     let memory = Arc::default();
     let address = |index: usize| dataset.read(index, &memory).unwrap()[0].bytes.bytes().as_ptr();
@@ -123,7 +121,7 @@ fn what_operators_decode_has_the_name_of_its_file() {
     let names = ["vp9.webm", "h264.mp4"].map(clip);
     let values =
         [("filenames".to_owned(), Value::Strings(names.to_vec())), ("sequence_length".to_owned(), int(6))];
-    let args = Args::new(values.into(), BTreeMap::new());
+    let args = DEF.arguments(values.into());
     let memory = Arc::default();
     let origins = |undecoded| {
         let mut source = (DEF.source(&args, undecoded).unwrap())().unwrap();

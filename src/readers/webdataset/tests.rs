@@ -48,7 +48,7 @@ fn opened(given: &[(&str, &[&str])], others: &[(&str, Value)]) -> Result<Box<dyn
     };
     let mut values: BTreeMap<String, Value> = given.iter().map(texts).collect();
     values.extend(others.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    open(&Args::new(values, BTreeMap::new()))
+    open(&DEF.arguments(values))
 }
 
 fn read(dataset: &dyn Dataset, index: usize) -> Result<Vec<(Vec<u8>, String)>> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::player::{Asked, CHANNELS, Player, Sequence, is_of_waiting};
+use crate::cpu::formats::Formats;
 use crate::cpu::video::{Budget, Growing, Sequences};
 use crate::error::{Error, Result};
 use crate::memory::{Counted, HostBuffer};
@@ -24,9 +25,9 @@ pub(super) struct OnPieces {
 }
 
 impl OnPieces {
-    pub(super) fn new(sequences: Sequences) -> Self {
+    pub(super) fn new(sequences: Sequences, formats: Formats) -> Self {
         Self {
-            growing: Growing::default(),
+            growing: Growing::of(formats),
             sequences,
             begun: None,
             counted: Arc::default(),

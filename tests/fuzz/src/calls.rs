@@ -199,6 +199,7 @@ impl World {
             read: 0,
             gpu_multiprocessors: 0,
             deterministic: i32::from(bytes.once_in(2)),
+            formats: if bytes.once_in(4) { c"-avif".as_ptr() } else { null() },
         };
         let given = if bytes.once_in(4) { null() } else { &raw const options };
         let mut made = null_mut();

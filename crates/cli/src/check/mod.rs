@@ -230,6 +230,7 @@ fn load(
     let preferences = Preferences {
         jpeg_path: settings.jpeg_path,
         deterministic: settings.deterministic,
+        formats: settings.formats.unwrap_or_default(),
         jpeg_decoder: settings.jpeg_decoder.unwrap_or_default(),
         jpeg_scaled_decode: settings.jpeg_scaled_decode,
         ..Preferences::default()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use gesso::cpu::formats::Formats;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences, StreamSettings};
@@ -81,6 +82,9 @@ pub(crate) struct Place {
     /// Worker threads; absent: as many as the file asks for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_THREADS as i64))]
     pub(crate) threads: Option<u32>,
+    /// Formats of files that are decoded: `jpeg,png` are these alone, `-avif,-av1` all but these.
+    #[arg(long, value_parser = Formats::parse, allow_hyphen_values = true, value_name = "FORMAT,...")]
+    pub(crate) formats: Option<Formats>,
 }
 
 impl Place {
@@ -102,7 +106,8 @@ impl Place {
     /// An instance there.
     pub(crate) fn instance(&self, pipeline: &Pipeline) -> Result<Instance> {
         let gpu = self.open(pipeline)?;
-        pipeline.instance_with(self.threads.map(|n| n as usize), gpu.as_ref(), &Preferences::default())
+        let preferences = Preferences { formats: self.formats.unwrap_or_default(), ..Preferences::default() };
+        pipeline.instance_with(self.threads.map(|n| n as usize), gpu.as_ref(), &preferences)
     }
 }
 
@@ -325,6 +330,10 @@ fn work(options: &Options, pipeline: &Pipeline) -> Result<Work> {
         batch_size: options.batch.map(|n| n as usize),
         num_threads: options.place.threads.map(|n| n as usize),
         to_host: true,
+        preferences: Preferences {
+            formats: options.place.formats.unwrap_or_default(),
+            ..Preferences::default()
+        },
         ..StreamSettings::default()
     };
     let gpu = options.place.open(pipeline)?;

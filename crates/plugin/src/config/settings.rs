@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Map, Value};
 
 use super::{Quota, in_config, read, spelling};
+use gesso::cpu::formats::Formats;
 use gesso::error::{Context, Error, Result};
 use gesso::gpu::Allowance;
 use gesso::limits;
@@ -18,6 +19,7 @@ const JPEG_DECODER: &str = "jpeg_decoder";
 const DETERMINISTIC: &str = "deterministic";
 const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
 const ARITHMETIC: &str = "arithmetic";
+const FORMATS: &str = "formats";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const GPU_MULTIPROCESSORS: &str = "gpu_multiprocessors";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
@@ -45,6 +47,8 @@ pub struct Settings {
     /// `jpeg_decoder`: who decodes JPEGs on host threads, `own` or `libjpeg-turbo`. `None`: our own decoder, which makes the same
     /// pixels.
     pub jpeg_decoder: Option<JpegDecoder>,
+    /// `formats`: the formats of files that are decoded. `None`: all.
+    pub formats: Option<Formats>,
     /// `deterministic`: whether a file becomes the same pixels in every run on a GPU; `jpeg_path` does not count then.
     pub deterministic: bool,
     /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
@@ -104,9 +108,17 @@ impl Settings {
 
     /// The parameters that the backend has options for, too.
     pub fn shared() -> impl Iterator<Item = &'static str> {
-        [NUM_THREADS, MAX_BATCHES_IN_FLIGHT, JPEG_PATH, JPEG_DECODER, GPU_MEMORY_MB, GPU_MULTIPROCESSORS]
-            .into_iter()
-            .chain(Quota::KEYS)
+        [
+            NUM_THREADS,
+            MAX_BATCHES_IN_FLIGHT,
+            JPEG_PATH,
+            JPEG_DECODER,
+            FORMATS,
+            GPU_MEMORY_MB,
+            GPU_MULTIPROCESSORS,
+        ]
+        .into_iter()
+        .chain(Quota::KEYS)
     }
 
     /// Sets one of [`Settings::shared`]; does nothing for another `key`.
@@ -119,6 +131,10 @@ impl Settings {
             MAX_BATCHES_IN_FLIGHT => self.max_batches_in_flight = Some(max_batches_in_flight(text)?),
             JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
             JPEG_DECODER => self.jpeg_decoder = Some(jpeg_decoder(text)?),
+            FORMATS => {
+                let formats = Formats::parse(text.trim()).context(|| format!("parameter `{FORMATS}`"))?;
+                self.formats = Some(formats);
+            }
             GPU_MEMORY_MB => self.gpu_memory = Some(gpu_memory(text)?),
             GPU_MULTIPROCESSORS => self.gpu_multiprocessors = Some(gpu_multiprocessors(text)?),
             other => self.quota.set(other, text)?,
@@ -134,6 +150,7 @@ impl Settings {
             max_batches_in_flight: self.max_batches_in_flight.or(backend.max_batches_in_flight),
             jpeg_path: self.jpeg_path.or(backend.jpeg_path),
             jpeg_decoder: self.jpeg_decoder.or(backend.jpeg_decoder),
+            formats: self.formats.or(backend.formats),
             gpu_memory: self.gpu_memory.or(backend.gpu_memory),
             gpu_multiprocessors: self.gpu_multiprocessors.or(backend.gpu_multiprocessors),
             quota: self.quota.or(&backend.quota),
@@ -411,6 +428,18 @@ mod tests {
         assert_eq!(
             arithmetic("PIL").unwrap_err().to_string(),
             "parameter `arithmetic` is `PIL`, expected `dali`, `pillow`, `pillow13`, `torchvision`, `torchvision-float`, `opencv`"
+        );
+    }
+
+    #[test]
+    fn formats_are_a_list() {
+        let formats = |text: &str| parse(&json!({"formats": text})).map(|s| s.formats);
+        assert_eq!(parse(&json!({})).unwrap().formats, None);
+        assert_eq!(formats(" -avif\n").unwrap(), Some(Formats::parse("-avif").unwrap()));
+        let error = formats("jpg").unwrap_err().to_string();
+        assert!(
+            error.starts_with("parameter `formats`: `jpg` is no format, expected some of jpeg, "),
+            "{error}"
         );
     }
 

@@ -106,6 +106,7 @@ impl InstanceState {
         let preferences = Preferences {
             jpeg_path: model.settings.jpeg_path,
             deterministic: model.settings.deterministic,
+            formats: model.settings.formats.unwrap_or_default(),
             jpeg_decoder: model.settings.jpeg_decoder.unwrap_or_default(),
             jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
             // A client's shared memory.

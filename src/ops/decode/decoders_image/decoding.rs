@@ -30,7 +30,7 @@ fn options(args: &Args) -> Result<DecodeOptions> {
 
 /// Whether argument `arithmetic` asks for Pillow's colours.
 fn is_as_pillow(args: &Args, color: ColorSpace, dtype: DType) -> Result<bool> {
-    match args.given_string("arithmetic")?.unwrap_or("dali") {
+    match args.string("arithmetic")? {
         "dali" => Ok(false),
         "pillow" | "pillow13" if (color, dtype) == (ColorSpace::Rgb, DType::U8) => Ok(true),
         name @ ("pillow" | "pillow13") => Err(Error::unsupported(format!(

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::cpu::formats::Encoded;
 use crate::cpu::video::{Budget, Efforts, Video, fill_color};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -95,6 +96,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[on_device::kernels],
     host_inputs: Some(0),
+    encoded: Some(Encoded::Video),
     ..OpDef::BASE
 };
 

@@ -64,19 +64,19 @@ impl Exact {
     /// When there is no such arithmetic, or it has no such filter or argument.
     pub(super) fn new(args: &Args) -> Result<Option<Self>> {
         let filter = args.given_string("filter")?;
-        let arithmetic = match args.given_string("arithmetic")? {
-            None | Some("dali") if args.has("reducing_gap") => {
+        let arithmetic = match args.string("arithmetic")? {
+            "dali" if args.has("reducing_gap") => {
                 return Err(Error::invalid(
                     "argument `reducing_gap` is for Pillow's `arithmetic`, found `dali`",
                 ));
             }
-            None | Some("dali") if filter.is_some() => {
+            "dali" if filter.is_some() => {
                 return Err(Error::invalid(
                     "argument `filter` is for another `arithmetic` than `dali`, whose argument is `interp_type`",
                 ));
             }
-            None | Some("dali") => return Ok(None),
-            Some(name) => arithmetic(name)?,
+            "dali" => return Ok(None),
+            name => arithmetic(name)?,
         };
         let (name, library) = (arithmetic.name(), arithmetic.library());
         if let Some(argument) = DALI_ONLY.iter().find(|argument| args.has(argument)) {

@@ -55,8 +55,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 64),
     args: &[
         ArgSpec::string("expression_desc", "the expression, such as `mul(&0 $0:int32)`").required(),
-        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`"),
-        ArgSpec::floats("real_constants", "floats that the expression names by `$`"),
+        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`")
+            .or_ints(&[]),
+        ArgSpec::floats("real_constants", "floats that the expression names by `$`").or_floats(&[]),
     ],
     build: &build,
     outputs: &one_output,
@@ -78,10 +79,8 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     if let Some(input) = missing {
         return Err(Error::invalid(format!("the expression names input {input}, found {inputs} inputs")));
     }
-    let constants = Constants {
-        integers: args.given_ints("integer_constants")?.unwrap_or_default(),
-        reals: args.given_floats("real_constants")?.unwrap_or_default(),
-    };
+    let constants =
+        Constants { integers: args.ints("integer_constants")?, reals: args.floats("real_constants")? };
     constants.check(&expression)?;
     Ok(Box::new(Arithmetic { expression, constants, used, program: None }))
 }

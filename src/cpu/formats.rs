@@ -1,0 +1,189 @@
+//! Formats of pictures, sounds and videos, and which of them may be decoded. The one place that decides it: by what the first bytes or the
+//! container say, before a decoder sees the file. It must not know who asks.
+
+use std::fmt;
+
+use crate::cpu::{audio, decode, video};
+use crate::error::{Error, Result};
+
+/// What a file is expected to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoded {
+    /// A picture.
+    Picture,
+    /// Sound.
+    Sound,
+    /// A video.
+    Video,
+}
+
+macro_rules! formats {
+    ($($format:ident $name:literal)*) => {
+        /// A format that can be decoded. That of a video is how its frames are compressed, whatever container they are in.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the names say it")]
+        pub enum Format {
+            $($format),*
+        }
+
+        impl Format {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$format),*];
+
+            /// Its name in the parameter `formats`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$format => $name),*
+                }
+            }
+        }
+    };
+}
+formats! {
+    Jpeg "jpeg" Jpeg2000 "jpeg2000" JpegXl "jpegxl" Png "png" Bmp "bmp" Gif "gif" Tiff "tiff" WebP "webp" Avif "avif" Pnm "pnm"
+    Wav "wav" Aiff "aiff" Au "au" Caf "caf" Flac "flac" Vorbis "vorbis"
+    H264 "h264" H265 "h265" Vp8 "vp8" Vp9 "vp9" Av1 "av1" Mjpeg "mjpeg" Mpeg4 "mpeg4"
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The formats that may be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats(u32);
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl Formats {
+    /// All that can be decoded.
+    pub const ALL: Self = Self(u32::MAX);
+
+    /// Those of a list with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these.
+    ///
+    /// # Errors
+    /// An unknown name, names with and without `-`, no name.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (mut with, mut without) = (0, 0);
+        for word in text.split(',').map(str::trim) {
+            let (name, bits) = match word.strip_prefix('-') {
+                Some(name) => (name, &mut without),
+                None => (word, &mut with),
+            };
+            let format = Format::ALL.iter().find(|format| format.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+                Error::invalid(format!(
+                    "`{}` is no format, expected some of {}",
+                    name.escape_debug(),
+                    known.join(", ")
+                ))
+            })?;
+            *bits |= bit(*format);
+        }
+        match (with, without) {
+            (with, 0) => Ok(Self(with)),
+            (0, without) => Ok(Self(!without)),
+            _ => Err(Error::invalid(
+                "formats with and without `-`, expected those to take, `jpeg,png`, or those to leave out, `-avif,-av1`",
+            )),
+        }
+    }
+
+    /// Whether all that can be decoded may be.
+    pub fn is_all(self) -> bool {
+        self == Self::ALL
+    }
+
+    /// Whether `format` may be decoded.
+    ///
+    /// # Errors
+    /// Unsupported when it may not.
+    pub fn check(self, format: Format) -> Result<()> {
+        match self.0 & bit(format) {
+            0 => Err(Error::unsupported(format!("format `{format}` is switched off by parameter `formats`"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the file `bytes` may be decoded. What is of no known format passes: it is decoded by nothing, and its error says more.
+    ///
+    /// # Errors
+    /// Unsupported when it is of a format that may not.
+    pub fn check_file(self, encoded: Encoded, bytes: &[u8]) -> Result<()> {
+        if self.is_all() {
+            return Ok(());
+        }
+        let found = match encoded {
+            Encoded::Picture => decode::file_format(bytes),
+            Encoded::Sound => audio::decode::file_format(bytes),
+            Encoded::Video => video::file_format(bytes),
+        };
+        found.map_or(Ok(()), |format| self.check(format))
+    }
+}
+
+const fn bit(format: Format) -> u32 {
+    1 << format as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_what_is_taken_or_what_is_left_out() {
+        let taken = |text: &str| {
+            let formats = Formats::parse(text).unwrap();
+            let names = Format::ALL.iter().filter(|&&format| formats.check(format).is_ok());
+            names.map(|format| format.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(taken("jpeg, png"), ["jpeg", "png"]);
+        let most = taken("-avif,-av1");
+        assert!(most.len() == Format::ALL.len() - 2 && !most.contains(&"avif") && !most.contains(&"av1"));
+        assert!(Formats::default().is_all() && !Formats::parse("-av1").unwrap().is_all());
+        for (wrong, said) in [
+            ("", "`` is no format, expected some of jpeg, jpeg2000,"),
+            ("jpg", "`jpg` is no format, expected some of jpeg, jpeg2000,"),
+            ("JPEG", "`JPEG` is no format"),
+            ("jpeg,,png", "`` is no format"),
+            ("jpeg,-avif", "formats with and without `-`"),
+        ] {
+            let error = Formats::parse(wrong).unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_are_told_by_their_bytes() {
+        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+        let files = [(Encoded::Video, "video/h264.mp4", "h264"), (Encoded::Video, "video/vp9.webm", "vp9")];
+        for (encoded, path, name) in files {
+            let bytes = std::fs::read(format!("{data}/{path}")).unwrap();
+            let error = Formats::parse(&format!("-{name}")).unwrap().check_file(encoded, &bytes).unwrap_err();
+            assert_eq!(error.to_string(), format!("format `{name}` is switched off by parameter `formats`"));
+            Formats::parse(name).unwrap().check_file(encoded, &bytes).unwrap();
+            Formats::parse("-png").unwrap().check_file(encoded, &bytes).unwrap();
+        }
+        let beginnings: [(Encoded, &[u8], &str); 6] = [
+            (Encoded::Picture, b"\xff\xd8\xff\xe0", "jpeg"),
+            (Encoded::Picture, b"\0\0\0\x14ftypavif\0\0\0\0avif", "avif"),
+            (Encoded::Picture, b"\xff\x0a", "jpegxl"),
+            (Encoded::Sound, b"fLaC", "flac"),
+            (Encoded::Sound, b"RIFF\x24\0\0\0WAVEfmt ", "wav"),
+            (Encoded::Sound, b"ID3\x04\0\0\0\0\0\0fLaC", "flac"),
+        ];
+        for (encoded, bytes, name) in beginnings {
+            assert!(
+                Formats::parse(&format!("-{name}")).unwrap().check_file(encoded, bytes).is_err(),
+                "{name}"
+            );
+        }
+        Formats::parse("png").unwrap().check_file(Encoded::Picture, b"no picture").unwrap();
+    }
+}
