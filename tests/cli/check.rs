@@ -161,7 +161,7 @@ ensemble_scheduling {
         (
             "input_map { key: \"input\" value: \"pixels\" }",
             "",
-            "nothing of `input_map` goes to input `input`",
+            "it has no `input_map`, expected one for each input",
         ),
         (
             "TYPE_UINT8 dims: [ -1 ]",
@@ -179,6 +179,22 @@ ensemble_scheduling {
             "value: \"pixels\"",
             "`pixels` is output `scores` of model `classifier` and output `OUT` of model `preprocess`, expected one",
         ),
+        (
+            "output {",
+            "input { name: \"MASK\" data_type: TYPE_UINT8 dims: [ -1 ] }\noutput {",
+            "line 4: input `MASK` of the ensemble goes to no step",
+        ),
+        (
+            "{ key: \"OUT\" value: \"pixels\" }",
+            "{ key: \"OUT\" value: \"pixels\" } }, { model_name: \"preprocess\" input_map { key: \"IMAGE\" value: \"JPEG\" } output_map { key: \"OUT\" value: \"extra\" }",
+            "`extra` of `output_map` goes to no step and is no output of the ensemble",
+        ),
+        (
+            "platform",
+            "name: \"other\" platform",
+            "`name` is \"other\", expected the name of the directory, `classify`",
+        ),
+        ("key: \"input\" value: \"pixels\"", "key: \"input\" value: \"none\"", "line 5: step 2 of"),
         (
             "max_batch_size: 3",
             "max_batch_size: 64",

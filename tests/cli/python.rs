@@ -9,7 +9,9 @@ use crate::{errors, out};
 fn gesso(arguments: &[&str], python: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gesso"));
     command.args(arguments).env_remove("GESSO_PYTHON");
-    python.map(|python| command.env("GESSO_PYTHON", python));
+    if let Some(python) = python {
+        command.env("GESSO_PYTHON", python);
+    }
     command.output().unwrap()
 }
 

@@ -31,8 +31,8 @@ fn pages() -> Vec<(PathBuf, String)> {
 /// All sources as one text in which strings that go on over lines are one.
 fn sources() -> String {
     let mut found = Vec::new();
-    for folder in ["src", "crates"] {
-        files(&root().join(folder), "rs", &mut found);
+    for (folder, extension) in [("src", "rs"), ("crates", "rs"), ("python/gesso", "py")] {
+        files(&root().join(folder), extension, &mut found);
     }
     files(&root().join("python"), "py", &mut found);
     let text: String = found.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();

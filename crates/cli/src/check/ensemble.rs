@@ -1,9 +1,11 @@
 //! What the server checks of an ensemble when it loads one: that its steps are there, and that tensors fit from step to step. It must not run
 //! them. Of models of other backends it knows what their `config.pbtxt` says.
+//!
+//! Values go from step to step: an `input_map` says which value an input of a model takes, an `output_map` what the value of an output is called.
 
 use std::collections::BTreeMap;
 
-use gesso::error::{Error, Result};
+use gesso::error::{Context, Error, Result};
 use serde_json::{Map, Value};
 
 use super::repository::Model;
@@ -42,11 +44,24 @@ struct Made {
     tensor: Tensor,
 }
 
+/// A step of an ensemble.
+struct Wired {
+    /// Which one, for errors.
+    told: String,
+    model_name: String,
+    model: Step,
+    /// The model's tensors, and the values that they take and make.
+    inputs: BTreeMap<String, String>,
+    outputs: BTreeMap<String, String>,
+}
+
 /// Checks an ensemble against the models of the repositories; returns the names of its steps. `reports` are of all of Gesso's models.
 ///
 /// # Errors
 /// Invalid or not found, for what the server refuses.
 pub(super) fn check(model: &Model, models: &[Model], reports: &[Report]) -> Result<Vec<String>> {
+    // Whose name is that of its folder.
+    model.config()?;
     let config = model.written();
     let scheduling = config.get("ensemble_scheduling").and_then(Value::as_object);
     let steps = scheduling.and_then(|scheduling| scheduling.get("step")).and_then(Value::as_array);
@@ -54,51 +69,14 @@ pub(super) fn check(model: &Model, models: &[Model], reports: &[Report]) -> Resu
         Error::invalid("`ensemble_scheduling` has no `step`, expected one for each model of the ensemble")
     })?;
     let whole = Step::of(&config, true);
-    let mut values: BTreeMap<String, Made> = BTreeMap::new();
-    for (name, tensor) in whole.inputs {
-        values.insert(name, Made { by: "the ensemble's input".to_owned(), tensor });
+    let wire = |(number, step)| wired(number, step, models, reports);
+    let steps: Vec<Wired> = steps.iter().enumerate().map(wire).collect::<Result<_>>()?;
+    for step in &steps {
+        step.check_batches(whole.max_batch_size)?;
     }
-    let mut wired = Vec::new();
-    for (number, step) in steps.iter().enumerate() {
-        let name = step.get("model_name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let told = format!("step {} of `ensemble_scheduling`, model `{name}`", number + 1);
-        let found = found(&name, step, models, reports).map_err(|error| error.context(told.clone()))?;
-        let is_known = found.complete || found.max_batch_size > UNBATCHED;
-        if is_known && found.max_batch_size < whole.max_batch_size {
-            return Err(Error::invalid(format!(
-                "{told}: takes batches of up to {}, but `max_batch_size` of the ensemble is {}",
-                found.max_batch_size, whole.max_batch_size
-            )));
-        }
-        let [inputs, outputs] = ["input_map", "output_map"].map(|key| map_of(step, key));
-        named(&told, "input", &inputs, &found.inputs)?;
-        named(&told, "output", &outputs, &found.outputs)?;
-        for (output, value) in &outputs {
-            let tensor = found.outputs.get(output).cloned().unwrap_or_else(Tensor::any);
-            let by = format!("output `{output}` of model `{name}`");
-            if let Some(other) = values.insert(value.clone(), Made { by: by.clone(), tensor }) {
-                return Err(Error::invalid(format!(
-                    "{told}: `{value}` is {by} and {}, expected one",
-                    other.by
-                )));
-            }
-        }
-        wired.push((told, name, found, inputs));
-    }
-    for (told, _, step, inputs) in &wired {
-        for (input, value) in inputs {
-            let made = values.get(value).ok_or_else(|| {
-                Error::invalid(format!("{told}: input `{input}` takes `{value}`, which is no input of the ensemble and no output of a step"))
-            })?;
-            if let Some(taken) = step.inputs.get(input) {
-                fits(made, taken, &format!("{told}: input `{input}`"))?;
-            }
-        }
-        let lacking =
-            step.inputs.iter().find(|(name, tensor)| !tensor.optional && !inputs.contains_key(*name));
-        if let Some((name, _)) = lacking {
-            return Err(Error::invalid(format!("{told}: nothing of `input_map` goes to input `{name}`")));
-        }
+    let values = values(&whole, &steps)?;
+    for step in &steps {
+        step.check_inputs(&values)?;
     }
     for (name, tensor) in &whole.outputs {
         let made = values.get(name).ok_or_else(|| {
@@ -108,7 +86,104 @@ pub(super) fn check(model: &Model, models: &[Model], reports: &[Report]) -> Resu
         })?;
         fits(made, tensor, &format!("output `{name}` of the ensemble"))?;
     }
-    Ok(wired.into_iter().map(|(_, name, ..)| name).collect())
+    check_uses(&whole, &steps)?;
+    Ok(steps.into_iter().map(|step| step.model_name).collect())
+}
+
+/// A step as the configuration has it, with its model.
+fn wired(number: usize, step: &Value, models: &[Model], reports: &[Report]) -> Result<Wired> {
+    let model_name = step.get("model_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let told = format!("step {} of `ensemble_scheduling`, model `{model_name}`", number + 1);
+    let model = found(&model_name, step, models, reports).context(|| told.clone())?;
+    let map = |key: &str, role: &str, known: &Tensors| {
+        let map = map_of(step, key);
+        if map.is_empty() {
+            return Err(Error::invalid(format!("{told}: it has no `{key}`, expected one for each {role}")));
+        }
+        let Some(name) = map.keys().find(|name| !known.is_empty() && !known.contains_key(*name)) else {
+            return Ok(map);
+        };
+        let known: Vec<String> = known.keys().map(|name| format!("`{name}`")).collect();
+        let known = known.join(", ");
+        Err(Error::invalid(format!("{told}: `{key}` names `{name}`, but the model's {role}s are {known}")))
+    };
+    let inputs = map("input_map", "input", &model.inputs)?;
+    let outputs = map("output_map", "output", &model.outputs)?;
+    Ok(Wired { told, model_name, model, inputs, outputs })
+}
+
+impl Wired {
+    fn check_batches(&self, max_batch_size: i64) -> Result<()> {
+        let is_known = self.model.complete || self.model.max_batch_size > UNBATCHED;
+        if !is_known || self.model.max_batch_size >= max_batch_size {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "{}: takes batches of up to {}, but `max_batch_size` of the ensemble is {max_batch_size}",
+            self.told, self.model.max_batch_size
+        )))
+    }
+
+    fn check_inputs(&self, values: &BTreeMap<String, Made>) -> Result<()> {
+        let told = &self.told;
+        for (input, value) in &self.inputs {
+            let made = values.get(value).ok_or_else(|| {
+                let what = "which is no input of the ensemble and no output of a step";
+                Error::invalid(format!("{told}: input `{input}` takes `{value}`, {what}"))
+            })?;
+            if let Some(taken) = self.model.inputs.get(input) {
+                fits(made, taken, &format!("{told}: input `{input}`"))?;
+            }
+        }
+        let mut inputs = self.model.inputs.iter();
+        match inputs.find(|(name, tensor)| !tensor.optional && !self.inputs.contains_key(*name)) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Error::invalid(format!("{told}: nothing of `input_map` goes to input `{name}`")))
+            }
+        }
+    }
+}
+
+/// All values: inputs of the ensemble, and outputs of its steps.
+fn values(whole: &Step, steps: &[Wired]) -> Result<BTreeMap<String, Made>> {
+    let mut values = BTreeMap::new();
+    for (name, tensor) in &whole.inputs {
+        values.insert(name.clone(), Made { by: "the ensemble's input".to_owned(), tensor: tensor.clone() });
+    }
+    for step in steps {
+        for (output, value) in &step.outputs {
+            let by = format!("output `{output}` of model `{}`", step.model_name);
+            let tensor = step.model.outputs.get(output).cloned().unwrap_or_else(Tensor::any);
+            if let Some(other) = values.insert(value.clone(), Made { by: by.clone(), tensor }) {
+                return Err(Error::invalid(format!(
+                    "{}: `{value}` is {by} and {}, expected one",
+                    step.told, other.by
+                )));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Whether every input of the ensemble and every value goes somewhere.
+fn check_uses(whole: &Step, steps: &[Wired]) -> Result<()> {
+    let is_taken = |name: &String| steps.iter().any(|step| step.inputs.values().any(|value| value == name));
+    if let Some(name) = whole.inputs.keys().find(|name| !is_taken(name)) {
+        return Err(Error::invalid(format!(
+            "input `{name}` of the ensemble goes to no step: no `input_map` has the value `{name}`"
+        )));
+    }
+    for step in steps {
+        let is_lost = |name: &&String| !is_taken(name) && !whole.outputs.contains_key(*name);
+        if let Some(value) = step.outputs.values().find(is_lost) {
+            return Err(Error::invalid(format!(
+                "{}: `{value}` of `output_map` goes to no step and is no output of the ensemble",
+                step.told
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The model of a step.
@@ -124,26 +199,12 @@ fn found(name: &str, step: &Value, models: &[Model], reports: &[Report]) -> Resu
         return Ok(Step::of(&model.written(), true));
     }
     // Reports are in the order of versions, of which the server takes the last.
-    let report = ours.filter(|report| wanted.is_none() || report.version == wanted).last();
+    let report = ours.filter(|report| wanted.is_none() || report.version == wanted).next_back();
     match report.map(|report| &report.outcome) {
         Some(Outcome::Loads(loaded)) => Ok(Step::of(loaded.config.as_object().unwrap_or(&Map::new()), true)),
         Some(Outcome::Fails { .. }) => Err(Error::invalid("it does not load")),
         Some(_) => Ok(Step::of(&model.written(), false)),
         None => Err(Error::not_found(format!("its version {} is not loaded", wanted.unwrap_or_default()))),
-    }
-}
-
-/// Whether every name of a map is one of the model's, as far as these are known.
-fn named(told: &str, role: &str, map: &BTreeMap<String, String>, known: &Tensors) -> Result<()> {
-    match map.keys().find(|name| !known.is_empty() && !known.contains_key(*name)) {
-        None => Ok(()),
-        Some(name) => {
-            let known: Vec<String> = known.keys().map(|name| format!("`{name}`")).collect();
-            Err(Error::invalid(format!(
-                "{told}: `{role}_map` names `{name}`, but the model's {role}s are {}",
-                known.join(", ")
-            )))
-        }
     }
 }
 

@@ -174,6 +174,9 @@ fn choose_kind(group: &mut Value, model: &str) {
 
 /// The line of the field that an error names: of a tensor, of a parameter, or by its own name.
 fn locate(fields: &[Field], error: &str) -> Option<usize> {
+    if error.starts_with("step ") {
+        return fields.iter().find(|field| field.name == "ensemble_scheduling").map(|field| field.line);
+    }
     let names = |text: &str| error.contains(&format!("`{text}`")) || error.contains(&format!("{text} "));
     for role in ["input", "output"] {
         for field in fields.iter().filter(|field| field.name == role) {
