@@ -96,7 +96,9 @@ class _Writer:
             self.line("shape = fn.cast(images.shape(), dtype=types.FLOAT64)")
             self.line(f"height, width = shape[{first}], shape[{first + 1}]")
             self.body += step.size.lines()
-            size = {"size": _Code("fn.stack(checked(new_height), checked(new_width))")}
+            # DALI takes sizes as float32.
+            self.line("size = fn.stack(checked(new_height), checked(new_width))")
+            size = {"size": _Code("fn.cast(size, dtype=types.FLOAT)")}
         filters = self.filters(step)
         if crop is None:
             self.call("images", "resize", "images", **size, **filters)
@@ -141,7 +143,7 @@ class _Writer:
         self.line("shape = images.shape()")
         self.line(f"height, width = shape[0] + {step.top + step.bottom}, shape[1] + {step.left + step.right}")
         fill = list(step.fill) if step.policy == "pad" and any(step.fill) else None
-        window = {"start": [-step.top, -step.left], "shape": _Code("fn.stack(height, width)"), "axes": [0, 1]}
+        window = {"start": [-step.top, -step.left], "shape": _Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"), "axes": [0, 1]}
         self.call("images", "slice", "images", **window, out_of_bounds_policy=step.policy, fill_values=fill)
 
     def pad_to_multiple(self, step):
@@ -149,7 +151,8 @@ class _Writer:
         for number, (side, target) in enumerate((("height", step.height), ("width", step.width))):
             self.line(f"missing = {target} - shape[{number}]")
             self.line(f"{side} = shape[{number}] + missing - math.floor(missing / {step.multiple}) * {step.multiple}")
-        window = {"crop_h": _Code("height"), "crop_w": _Code("width"), "rounding": self.exact("truncate")}
+        sides = {name: _Code(f"fn.cast({side}, dtype=types.FLOAT)") for name, side in (("crop_h", "height"), ("crop_w", "width"))}
+        window = {**sides, "rounding": self.exact("truncate")}
         self.call("images", "crop", "images", **window, out_of_bounds_policy="pad", fill_values=list(step.fill))
 
     def floats(self, step):
