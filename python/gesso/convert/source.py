@@ -14,6 +14,8 @@ _INTERPOLATIONS = {"nearest": "INTERP_NN", "nearest-exact": "INTERP_NN", "linear
 # What `fn.crop_mirror_normalize` computes in one operator: by scaling, and whether the factor must be 1 / 255.
 _NORMALIZATIONS = {"divide": "torchvision", "multiply": "torchvision-v2", "multiply-float64": "torchvision", "fused": "transformers-fast"}
 _ONE_255TH = 1 / 255
+# Steps that make or take the output; those before them are of images.
+_OF_PIXELS = (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches)
 
 
 class _Code(str):
@@ -222,14 +224,11 @@ class _Writer:
 
     # The whole
 
-    def measure(self, target):
-        self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
-
     def write(self):
         handlers = {
             steps.Decode: self.decode,
-            steps.TakeFrames: self.take_frames,
             steps.ReadFolder: self.read_folder,
+            steps.TakeFrames: self.take_frames,
             steps.Scale: self.scale,
             steps.CenterCrop: self.center_crop,
             steps.RandomResizedCrop: self.random_resized_crop,
@@ -237,36 +236,38 @@ class _Writer:
             steps.RandomFlip: self.random_flip,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
+            steps.Floats: self.floats,
             steps.PadTo: self.pad,
             steps.PadToLargest: self.pad,
             steps.ToPatches: self.to_patches,
         }
-        extras, left = self.stage.extras, list(self.stage.steps)
+        left = list(self.stage.steps)
         while left:
             step = left.pop(0)
-            is_end = isinstance(step, (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches))
-            if is_end and self.pixels == "images":
-                self.finish_images()
-            if isinstance(step, steps.Floats):
-                self.floats(step)
-            elif isinstance(step, steps.Resize):
-                follows = left[0] if left and isinstance(left[0], steps.CenterCrop) else None
-                fits = follows is not None and not self.stage.resizes_floats and step.size.covers(follows.height, follows.width)
-                self.resize(step, left.pop(0) if fits else None)
-            else:
-                if is_end and self.pixels == "images":
+            if isinstance(step, _OF_PIXELS) and self.pixels == "images":
+                self.measure_images()
+                if not isinstance(step, steps.Floats):
                     self.planes()
+            if isinstance(step, steps.Resize):
+                self.resize(step, left.pop(0) if left and self.is_one(step, left[0]) else None)
+            else:
                 handlers[type(step)](step)
-            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in extras:
+            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in self.stage.extras:
                 self.measure("original_sizes")
         if self.pixels == "images":
-            self.finish_images()
+            self.measure_images()
             self.planes()
-        names = {"pixel_mask": "mask"}
-        self.outputs = [(self.pixels, self.stage.output), *((names.get(extra, extra), extra) for extra in extras)]
+        self.outputs = [(self.pixels, self.stage.output), *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras)]
 
-    def finish_images(self):
-        """What further outputs say of the images before they become floats."""
+    def is_one(self, resize, crop):
+        """Whether one operator does both: where the window never leaves the image."""
+        return isinstance(crop, steps.CenterCrop) and not self.stage.resizes_floats and resize.size.covers(crop.height, crop.width)
+
+    def measure(self, target):
+        self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
+
+    def measure_images(self):
+        """What further outputs say of the images before they become the output."""
         if "reshaped_input_sizes" in self.stage.extras:
             self.measure("reshaped_input_sizes")
         if "pixel_mask" in self.stage.extras:
