@@ -29,12 +29,12 @@ class Row:
     given: tuple
     options: tuple = ()
 
-    def make(self):
+    def make(self, device="cpu"):
         """The converted pipeline."""
         from gesso import convert
 
         given = self.given[0]() if callable(self.given[0]) else self.given[0]
-        return getattr(convert, self.function)(given, batch_size=8, **dict(self.options))
+        return getattr(convert, self.function)(given, batch_size=8, **dict(self.options), **({"device": device} if not any(word in self.name for word in ("VideoMAE", *RESIZES_FLOATS)) else {}))
 
 
 def _flags(**more):
@@ -63,6 +63,8 @@ HF_SETTINGS = (
     ("BitImageProcessor", {"size": {"shortest_edge": 256}, "image_mean": list(IMAGENET["mean"]), "image_std": list(IMAGENET["std"])}),
     ("DINOv3ViTImageProcessor", {**_flags(resize=False, center_crop=True), "crop_size": 224}),
     ("DINOv3ViTImageProcessor", {**_flags(rescale=False, normalize=False)}),
+    ("DINOv3ViTImageProcessor", {"size": {"shortest_edge": 256}, "crop_size": 300, "resample": 3, **_flags(center_crop=True)}),
+    ("DINOv3ViTImageProcessor", {"rescale_factor": 1 / 128, **_flags(normalize=False)}),
     ("DetrImageProcessor", {"size": 480, "max_size": 640}),
     ("DetrImageProcessor", {"size": {"shortest_edge": 300, "longest_edge": 301}, "pad_size": {"height": 301, "width": 333}}),
     ("YolosImageProcessor", {"size": 512, "max_size": 864}),
@@ -71,17 +73,21 @@ HF_SETTINGS = (
     ("Mask2FormerImageProcessor", {"size": {"height": 384, "width": 300}}),
     ("SamImageProcessor", {"size": {"longest_edge": 333}, "pad_size": {"height": 352, "width": 352}}),
     ("SegformerImageProcessor", {"size": 640, "resample": 3}),
+    ("Siglip2ImageProcessor", {"patch_size": 14, "max_num_patches": 500, "resample": 3}),
 )
+
+
+OF_TORCH_ALONE = ("DINOv3ViTImageProcessor",)
+RESIZES_FLOATS = ("DINOv3", "floats")
 
 
 def hf_rows():
     """Every class with its defaults, and some with other settings; each by torch and by Pillow."""
     from gesso.convert.hf_classes import CLASSES
 
-    refused = {"DINOv3ViTImageProcessor"}
-    settings = [(name, {}) for name in CLASSES if name not in refused] + list(HF_SETTINGS)
+    settings = [(name, {}) for name in CLASSES] + list(HF_SETTINGS)
     for name, more in settings:
-        for backend in ("torchvision",) if name in refused else ("torchvision", "pil"):
+        for backend in ("torchvision",) if name in OF_TORCH_ALONE else ("torchvision", "pil"):
             words = f"{name} {backend} " + " ".join(f"{key}={value}" for key, value in more.items())
             yield Row("transformers", words.strip(), "transformers", ({"image_processor_type": name, **more},), (("backend", backend),))
     yield Row("transformers", "ViTImageProcessor float16", "transformers", ({"image_processor_type": "ViTImageProcessor"},), (("dtype", "float16"),))
@@ -118,7 +124,13 @@ def _composed(version):
              v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.25])]
         )
 
-    return {1: one, 2: two}[version]
+    def of_floats():
+        from torchvision import transforms
+
+        steps = [transforms.ToTensor(), transforms.Resize(150, antialias=True), transforms.CenterCrop((140, 222)), transforms.Normalize([0.5], [0.25])]
+        return transforms.Compose(steps)
+
+    return {1: one, 2: two, "floats": of_floats}[version]
 
 
 def torchvision_rows():
@@ -129,6 +141,7 @@ def torchvision_rows():
             yield Row("torchvision", f"{name}_Weights.DEFAULT {takes}", "torchvision", (f"{name}_Weights.DEFAULT",), (("takes", takes),))
     yield Row("torchvision", "Compose of version 1", "torchvision", (_composed(1),))
     yield Row("torchvision", "Compose of version 2", "torchvision", (_composed(2),))
+    yield Row("torchvision", "Compose of version 1, resizes floats", "torchvision", (_composed("floats"),))
 
 
 def other_rows():
@@ -180,13 +193,13 @@ def report(row, made, run, paths, start):
     return found.is_equal
 
 
-def run_all(chosen, paths, client=None):
+def run_all(chosen, paths, device, client=None):
     """Compares rows; returns how many are equal, differ, and are left out. With a client their models are served under `row-NUMBER`."""
     equal = differ = left_out = 0
     for number, row in chosen:
         start = time.time()
         try:
-            made = row.make()
+            made = row.make(device)
             made.reference()
         except ImportError as error:
             print(f"{row.library} | {row.name} | left out: {error}")
@@ -202,12 +215,12 @@ def run_all(chosen, paths, client=None):
     return equal, differ, left_out
 
 
-def write_repository(chosen, folder):
+def write_repository(chosen, folder, device):
     """A model for each row."""
     from gesso.convert import repository
 
     for number, row in chosen:
-        repository.write(row.make(), Path(folder) / f"row-{number}", f"{row.name}\n", 8)
+        repository.write(row.make(device), Path(folder) / f"row-{number}", f"{row.name}\n", 8)
 
 
 def main():
@@ -216,11 +229,14 @@ def main():
     parser.add_argument("--photos", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="WORD", help="rows with it in their library or name")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="every N-th row from the K-th on, for several processes")
+    parser.add_argument("--device", choices=("cpu", "mixed"), default="cpu", help="mixed: on a GPU")
     parser.add_argument("--served", action="store_true", help="by a real tritonserver")
     options = parser.parse_args()
     from gesso.convert import proof
 
-    chosen = [(number, row) for number, row in enumerate(rows()) if options.only in f"{row.library} {row.name}"]
+    first, step = map(int, options.part.split("/"))
+    chosen = [(number, row) for number, row in enumerate(rows()) if options.only in f"{row.library} {row.name}"][first - 1 :: step]
     with tempfile.TemporaryDirectory() as folder:
         paths = proof.photos(folder, options.photos, options.seed)
         if options.served:
@@ -229,11 +245,11 @@ def main():
             from harness import Server
 
             with tempfile.TemporaryDirectory() as models:
-                write_repository(chosen, models)
+                write_repository(chosen, models, options.device)
                 with Server(models) as server, triton.InferenceServerClient(server.grpc_url) as client:
-                    equal, differ, left_out = run_all(chosen, paths, client)
+                    equal, differ, left_out = run_all(chosen, paths, options.device, client)
         else:
-            equal, differ, left_out = run_all(chosen, paths)
+            equal, differ, left_out = run_all(chosen, paths, options.device)
     print(f"{equal + differ} rows, {len(paths)} photos each: {equal} rows equal to the bit, {differ} differ, {left_out} left out")
     sys.exit(0 if equal and not differ else 1)
 

@@ -43,11 +43,10 @@ def answers(made, data=None):
 
 def conversions():
     """One of each kind."""
-    for name in hf_classes.CLASSES:
-        more = {"do_resize": False} if name.startswith("DINOv3") else {}
-        for backend in from_hf.BACKENDS:
-            yield f"{name}-{backend}", lambda name=name, more=more, backend=backend, **options: convert.transformers(
-                {"image_processor_type": name, **more}, backend=backend, **options
+    for name, (kind, _) in hf_classes.CLASSES.items():
+        for backend in from_hf.BACKENDS[: 1 if kind == "rescales-first" else 2]:
+            yield f"{name}-{backend}", lambda name=name, backend=backend, **options: convert.transformers(
+                {"image_processor_type": name}, backend=backend, **options
             )
     for changes in ({"rescale_factor": 0.01}, {"do_normalize": False, "rescale_factor": 0.01}, {"do_rescale": False}, {"do_rescale": False, "do_normalize": False}):
         for backend in from_hf.BACKENDS:
@@ -67,7 +66,7 @@ CONVERSIONS = dict(conversions())
 
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_every_stage_runs_and_has_the_shape_and_the_type_that_it_says(name):
-    for options in ({}, {"layout": "HWC", "dtype": "float16"}, {"arithmetic": "dali"}):
+    for options in ({}, {"dtype": "float16"} | ({} if "Siglip2" in name else {"layout": "HWC"}), {"arithmetic": "dali"}):
         made = CONVERSIONS[name](**options)
         pixels = answers(made)[0]
         assert pixels.dtype == made.stage.type
@@ -89,6 +88,13 @@ def test_a_file_for_dali_has_no_argument_that_dali_does_not_have(name):
     assert not [word for word in ("arithmetic=", "filter=", "rounding=") if word in source]
 
 
+def test_a_stage_for_a_gpu_runs_without_one_too():
+    for name in ("CLIPImageProcessor-torchvision", "DetrImageProcessor-pil", "timm-border", "ultralytics-True"):
+        by_device = [answers(CONVERSIONS[name](device=device)) for device in ("cpu", "mixed")]
+        for on_cpu, mixed in zip(*by_device, strict=True):
+            np.testing.assert_array_equal(on_cpu, mixed)
+
+
 def test_layouts_and_types_are_the_same_values():
     planes, rows, half = (answers(convert.transformers(VIT, **options))[0] for options in ({}, {"layout": "HWC"}, {"dtype": "float16"}))
     np.testing.assert_array_equal(planes.transpose(1, 2, 0), rows)
@@ -101,7 +107,7 @@ def test_layouts_and_types_are_the_same_values():
 def computed(rule, height, width):
     """What the lines of a rule compute, for many sizes at once."""
     shim = type("math", (), {"min": np.minimum, "max": np.maximum, "floor": np.floor, "ceil": np.ceil})
-    names = {"math": shim, "height": height, "width": width}
+    names = {"math": shim, "np": np, "height": height, "width": width}
     exec("\n".join([*sizes.HELPERS.values(), *rule.lines()]), names)
     return names["new_height"], names["new_width"]
 
@@ -127,6 +133,20 @@ def kept(height, width, tall, wide, chosen):
     return round(height / ratio), round(width / ratio)
 
 
+def patches(height, width, side, most):
+    """SigLIP 2's rule: it halves."""
+    least, largest = 1e-5 / 10, 100.0
+
+    def whole(scale):
+        return tuple(max(side, math.ceil(each * scale / side) * side) for each in (height, width))
+
+    while largest - least >= 1e-5:
+        scale = (least + largest) / 2
+        tall, wide = whole(scale)
+        least, largest = (scale, largest) if (tall / side) * (wide / side) <= most else (least, scale)
+    return whole(least)
+
+
 RULES = {
     "detr": (sizes.Bounded(800, 1333), lambda h, w: bounded(h, w, 800, 1333)),
     "yolos": (sizes.Bounded(512, 864, 16, "down", False), lambda h, w: bounded(h, w, 512, 864, 16, False)),
@@ -135,6 +155,7 @@ RULES = {
     "within": (sizes.Within(300, 451, "floor"), lambda h, w: tuple(int(side * min(300 / h, 451 / w)) for side in (h, w))),
     "letterbox": (sizes.Within(640, 640, "even"), lambda h, w: tuple(max(round(side * min(640 / h, 640 / w)), 1) for side in (h, w))),
     "covers": (sizes.KeepRatio(248, 213, False), lambda h, w: kept(h, w, 248, 213, min)),
+    "patches": (sizes.Patches(16, 256), lambda h, w: patches(h, w, 16, 256)),
     "fits": (sizes.KeepRatio(248, 213, True), lambda h, w: kept(h, w, 248, 213, max)),
 }
 
@@ -216,8 +237,6 @@ def definitions():
     for name, (_, defaults) in hf_classes.CLASSES.items():
         values = {"image_processor_type": name, **json.loads(json.dumps(defaults)), "rescale_factor": 1 / 255}
         values.pop("default_to_square", None)
-        if name.startswith("DINOv3"):
-            values |= {"do_rescale": False, "do_normalize": False}
         yield convert.transformers, values, ("image_processor_type",)
     yield convert.timm, TIMM, tuple(TIMM)
     clip = {"size": 224, "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "longest", "fill_color": 3}
@@ -280,7 +299,7 @@ def test_mutated_definitions_name_the_field():
 
 def test_what_a_class_has_by_default_may_be_left_out():
     for name, (_, defaults) in hf_classes.CLASSES.items():
-        values = {"image_processor_type": name, **({"do_rescale": False, "do_normalize": False} if name.startswith("DINOv3") else {})}
+        values = {"image_processor_type": name}
         whole = convert.transformers(defaults | values).stage
         for field in defaults:
             left = {key: value for key, value in (defaults | values).items() if key != field or key in values}
@@ -291,8 +310,10 @@ def test_what_a_class_has_by_default_may_be_left_out():
     ("values", "says"),
     [
         ({"image_processor_type": "NoImageProcessor"}, "`image_processor_type` is 'NoImageProcessor': this class is not known"),
-        ({"image_processor_type": "Siglip2ImageProcessor"}, "it cuts images of any size into patches"),
-        ({"image_processor_type": "DINOv3ViTImageProcessorFast"}, "field `do_rescale` of DINOv3ViTImageProcessor is True: this class resizes floats"),
+        ({"image_processor_type": "Siglip2ImageProcessor", "do_resize": False}, "field `do_resize` of Siglip2ImageProcessor is False"),
+        ({"image_processor_type": "Owlv2ImageProcessor"}, "`image_processor_type` is 'Owlv2ImageProcessor': it resizes floats by another library"),
+        ({"image_processor_type": "DINOv3ViTImageProcessorFast", "resample": 0}, "field `resample` of DINOv3ViTImageProcessor is 0: this class resizes floats"),
+        ({"image_processor_type": "DINOv3ViTImageProcessor", "do_rescale": False}, "`do_rescale` of DINOv3ViTImageProcessor is False: this class normalizes floats"),
         (VIT | {"resample": 1}, r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`"),
         (VIT | {"do_pad": True, "pad_size": 200}, "images may have 224 x 224 pixels before they are padded"),
         (VIT | {"do_pad": True, "do_resize": False, "pad_size": 200}, "images may have any size"),
@@ -316,11 +337,19 @@ def test_options_are_checked():
         ({"arithmetic": "torch"}, "`arithmetic`"),
         ({"batch_size": 0}, "`batch_size` is 0"),
         ({"backend": "slow"}, "backend `slow`"),
+        ({"device": "gpu"}, "`device` is 'gpu': expected cpu or mixed"),
     ):
         with pytest.raises(ConversionError, match=says):
             convert.transformers(VIT, **options)
     with pytest.raises(ConversionError, match="`dtype` is 'float16': this stage makes bytes"):
         convert.transformers(VIT | {"do_rescale": False, "do_normalize": False}, dtype="float16")
+    for name, options, says in (
+        ("DINOv3ViTImageProcessor", {"backend": "pil"}, "by torchvision alone"),
+        ("DINOv3ViTImageProcessor", {"device": "mixed"}, "resizes floats, which is exact on a CPU alone"),
+        ("VideoMAEImageProcessor", {"device": "mixed"}, "takes frames"),
+    ):
+        with pytest.raises(ConversionError, match=says):
+            convert.transformers({"image_processor_type": name}, **options)
     for imgsz in (641, 0, "640", (640, 640, 3), True):
         with pytest.raises(ConversionError, match="`imgsz`"):
             convert.ultralytics(imgsz)

@@ -21,7 +21,7 @@ def transformers(processor, *, backend=None, **options):
 
     `backend` is `"torchvision"` or `"pil"`, which transformers resizes with: the two give different pixels. By default that of the object, or what transformers 5 takes:
     torchvision, and Pillow for classes that end in `Pil`. `options` are those of all functions here: `pillow` (`"pillow"` or `"pillow13"`, by default the
-    installed one's rules), `dtype` (`"float32"` or `"float16"`), `layout` (`"CHW"` or `"HWC"`), `arithmetic` (`"exact"`, or `"dali"` for a file that DALI
+    installed one's rules), `dtype` (`"float32"` or `"float16"`), `layout` (`"CHW"` or `"HWC"`), `device` (`"cpu"`, or `"mixed"`: on a GPU where the server gives the model one), `arithmetic` (`"exact"`, or `"dali"` for a file that DALI
     runs, too), `batch_size` (64).
     """
     from . import conversion, from_hf

@@ -54,6 +54,7 @@ def _common(made):
     made.add_argument("--arithmetic", choices=("exact", "dali"), default="exact", help="dali: a file that DALI runs, too; its difference is printed [exact]")
     made.add_argument("--dtype", choices=("float32", "float16"), help="of the output [what the model takes, else float32]")
     made.add_argument("--layout", choices=("CHW", "HWC"), help="of the output [what the model takes, else CHW]")
+    made.add_argument("--device", choices=("cpu", "mixed"), default="cpu", help="mixed: decodes and computes on a GPU, where the model has one [cpu]")
     made.add_argument("--pillow", choices=("pillow", "pillow13"), help="whose Pillow: before 13, or 13 [the installed one]")
     made.add_argument("--batch-size", type=int, default=64, metavar="N", help="the largest batch [64]")
     made.add_argument("--photos", metavar="FOLDER", help="photos of yours for the proof [photos that are made]")
@@ -63,7 +64,7 @@ def _common(made):
 
 
 def _converted(options, **more):
-    common = {name: getattr(options, name) for name in ("arithmetic", "pillow", "batch_size")} | more
+    common = {name: getattr(options, name) for name in ("arithmetic", "device", "pillow", "batch_size")} | more
     if options.kind == "hf":
         return convert.transformers(options.source, backend=options.backend, **common)
     if options.kind == "torchvision":
@@ -101,8 +102,8 @@ def _readme(made, words, arguments):
         "",
         f"Made by `gesso from {shlex.join(arguments)}`.",
         "",
-        f"A file becomes `{stage.output}`, {stage.type}, {list(stage.shape)}." if not stage.takes_frames else f"Frames become `{stage.output}`, {stage.type}, {list(stage.shape)}.",
-        f"It was compared with the library's answer to `{stage.loads}`:",
+        f"{'Frames become' if stage.takes_frames else 'A file becomes'} `{stage.output}`, {stage.type}, {list(stage.shape)}.",
+        f"Beside the library's answer to `{stage.loads}`:",
         "",
         *(f"    {line}" for line in words.splitlines()),
         "",

@@ -5,7 +5,7 @@ import numpy as np
 from . import source
 from .description import ConversionError
 
-_CHOICES = {"pillow": ("pillow", "pillow13"), "dtype": ("float32", "float16"), "layout": ("CHW", "HWC"), "arithmetic": ("exact", "dali")}
+_CHOICES = {"pillow": ("pillow", "pillow13"), "dtype": ("float32", "float16"), "layout": ("CHW", "HWC"), "device": ("cpu", "mixed"), "arithmetic": ("exact", "dali")}
 _LARGEST_BATCH = 4096
 
 
@@ -18,17 +18,23 @@ def installed_pillow():
     return "pillow13" if int(__version__.split(".")[0]) >= 13 else "pillow"
 
 
-def make(stage, reference, *, pillow=None, dtype="float32", layout="CHW", arithmetic="exact", batch_size=64):
+def make(stage, reference, *, pillow=None, dtype="float32", layout="CHW", device="cpu", arithmetic="exact", batch_size=64):
     """The function with `pipeline_def`. `stage` makes a stage by the rules of a Pillow; `reference` makes the library's own function of a file."""
-    given = {"pillow": pillow or installed_pillow(), "dtype": dtype, "layout": layout, "arithmetic": arithmetic}
+    given = {"pillow": pillow or installed_pillow(), "dtype": dtype, "layout": layout, "device": device, "arithmetic": arithmetic}
     for name, value in given.items():
         if value not in _CHOICES[name]:
             raise ConversionError(f"option `{name}` is {value!r}: expected {' or '.join(_CHOICES[name])}")
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or not 1 <= batch_size <= _LARGEST_BATCH:
         raise ConversionError(f"option `batch_size` is {batch_size!r}: expected a whole number from 1 to {_LARGEST_BATCH}")
-    described = stage(given["pillow"]).changed(dtype=dtype, layout=layout)
+    described = stage(given["pillow"]).changed(dtype=dtype, layout=layout, device=device)
+    if device != "cpu" and described.takes_frames:
+        raise ConversionError(f"option `device` is {device!r}: this stage takes frames, which are where the client puts them; expected cpu")
+    if device != "cpu" and described.resizes_floats and arithmetic != "dali":
+        raise ConversionError(f"option `device` is {device!r}: this stage resizes floats, which is exact on a CPU alone; expected cpu")
     if dtype != "float32" and not described.has_floats:
         raise ConversionError(f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes")
+    if layout != "CHW" and described.makes_patches:
+        raise ConversionError(f"option `layout` is {layout!r}: this stage makes rows of patches; expected CHW")
     made = source.definition(source.write(described, arithmetic == "dali", batch_size))
     made.stage, made.arithmetic = described, arithmetic
     made.reference = lambda: _as_stage(reference(), described)

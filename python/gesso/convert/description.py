@@ -31,8 +31,17 @@ class TakeFrames:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """Makes floats of bytes before they are resized."""
+
+    #: "divide" (x / 255) or "multiply" (x * factor).
+    scaling: str
+    factor: float = 1 / 255
+
+
+@dataclass(frozen=True)
 class Resize:
-    """Resizes bytes to bytes."""
+    """Resizes bytes to bytes, and floats behind `Scale` to floats."""
 
     #: A rule of `sizes`.
     size: object
@@ -109,7 +118,8 @@ class PadToMultiple:
 class Floats:
     """Makes floats of bytes: scales them, then subtracts `mean` and divides by `std`, each step rounded to float32."""
 
-    #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are divided by the factor) or "none".
+    #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are divided by the factor) or "none",
+    #: also behind `Scale`.
     scaling: str
     factor: float = 1 / 255
     mean: tuple = None
@@ -129,6 +139,24 @@ class PadToLargest:
     """Adds zeros below and to the right, up to the largest height and width of the batch."""
 
 
+# Outputs beside the pixels: their type, and their dimensions but for those of `pixel_mask`, which are the image's.
+EXTRAS = {
+    "pixel_mask": ("int64", None),
+    "original_sizes": ("int64", (2,)),
+    "reshaped_input_sizes": ("int64", (2,)),
+    "pixel_attention_mask": ("int32", (-1,)),
+    "spatial_shapes": ("int64", (2,)),
+}
+
+
+@dataclass(frozen=True)
+class ToPatches:
+    """Cuts the image into squares, one a row of the output, and adds rows of zeros up to `most`."""
+
+    side: int
+    most: int
+
+
 @dataclass(frozen=True)
 class Stage:
     """A whole preprocessing."""
@@ -140,10 +168,12 @@ class Stage:
     steps: tuple
     #: The name of the output.
     output: str
-    #: Further outputs: "pixel_mask", "original_sizes", "reshaped_input_sizes".
+    #: Further outputs, see `EXTRAS`.
     extras: tuple = ()
     dtype: str = "float32"
     layout: str = "CHW"
+    #: Where files are decoded, and what follows runs: "cpu", or "mixed", a GPU where there is one.
+    device: str = "cpu"
     #: What a reader should know: of files that differ, and of defaults that were taken.
     notes: tuple = ()
 
@@ -168,13 +198,25 @@ class Stage:
         return any(isinstance(step, Floats) for step in self.steps)
 
     @property
+    def resizes_floats(self):
+        """Whether values are scaled before the image is resized."""
+        return any(isinstance(step, Scale) for step in self.steps)
+
+    @property
     def type(self):
         """The output's type, as numpy names it."""
         return self.dtype if self.has_floats else "uint8"
 
     @property
+    def makes_patches(self):
+        """Whether the output is rows of patches, no image."""
+        return isinstance(self.steps[-1], ToPatches)
+
+    @property
     def shape(self):
         """The output's dimensions, -1 where they vary."""
+        if self.makes_patches:
+            return (self.steps[-1].most, self.steps[-1].side ** 2 * CHANNELS)
         height = width = -1
         for step in self.steps:
             if isinstance(step, Resize):
@@ -185,6 +227,12 @@ class Stage:
                 height = width = -1
         dims = (CHANNELS, height, width) if self.layout == "CHW" else (height, width, CHANNELS)
         return (-1, *dims) if self.takes_frames else dims
+
+    @property
+    def outputs(self):
+        """The outputs by their names: type and dimensions."""
+        mask = self.shape[-2:] if self.layout == "CHW" else self.shape[-3:-1]
+        return {self.output: (self.type, self.shape)} | {name: (EXTRAS[name][0], EXTRAS[name][1] or mask) for name in self.extras}
 
     def changed(self, **fields):
         """The same with other values."""

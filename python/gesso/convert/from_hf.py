@@ -1,6 +1,7 @@
 """Image processors of Hugging Face transformers: `preprocessor_config.json`, or the processor itself."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from . import description as steps
@@ -15,6 +16,7 @@ _FILES = ("preprocessor_config.json", "processor_config.json")
 # Kinds that took `max_size` beside `size` before there was `longest_edge`.
 _EDGES = ("detr", "yolos", "mask2former")
 BACKENDS = ("torchvision", "pil")
+_LARGEST_PATCH = 256
 # Filters by Pillow's numbers.
 _PILLOW = {0: "nearest", 4: "box", 2: "linear", 5: "hamming", 3: "cubic", 1: "lanczos"}
 _TENSOR = {0: "nearest-exact", 2: "linear", 3: "cubic"}
@@ -77,6 +79,8 @@ def stage(values, backend=None, pillow="pillow"):
     """The stage of a configuration's fields."""
     name, backend = name_and_backend(values, backend)
     kind, defaults = CLASSES[name]
+    if kind == "rescales-first" and backend == "pil":
+        raise ConversionError(f"backend `pil`: transformers has `{name}` by torchvision alone")
     fields = Fields(values, name, defaults)
     fields.ignore(*_WITHOUT_EFFECT)
     processor = _Processor(fields, kind, backend, pillow)
@@ -98,16 +102,25 @@ class _Processor:
         self.rgb()
         first = steps.TakeFrames() if kind == "frames" else steps.Decode(is_turned=True)
         resizes = fields.flag("do_resize", True)
-        size = self.resize() if resizes else self.unused_size()
+        if kind == "patches":
+            size = self.patches(resizes)
+        else:
+            size = self.resize() if resizes else self.unused_size()
         crop = self.crop()
         floats = self.floats()
         if kind == "rescales-first" and floats and floats.scaling == "none":
             fields.fail("do_rescale", "this class normalizes floats only, so transformers fails: set `do_normalize` to false, too")
         if kind == "rescales-first" and resizes and floats:
-            fields.fail("do_rescale", "this class resizes floats that are already scaled, and float32 answers of a resize are not there yet: set it to false")
+            if size[0].filter not in ("linear", "cubic"):
+                fields.fail("resample", "this class resizes floats: expected 2 (linear) or 3 (cubic)")
+            size = [steps.Scale("multiply", floats.factor), replace(size[0], arithmetic="torchvision-float")]
+            floats = steps.Floats("none", 1.0, floats.mean, floats.std)
         padding = self.padding(size, crop)
         if kind == "sam":
             self.extras = ["original_sizes", "reshaped_input_sizes"]
+        elif kind == "patches":
+            self.extras = ["pixel_attention_mask", "spatial_shapes"]
+            padding = [steps.ToPatches(size[0].size.side, size[0].size.most)]
         made = [first, *size, *crop, *([floats] if floats else []), *padding]
         notes = (*self.notes, *_NOTES.get(kind, ()))
         loads = "frames" if kind == "frames" else LOADS
@@ -194,6 +207,15 @@ class _Processor:
             refuse(f"`height` and `width`, {also}`shortest_edge` and `longest_edge`, or `max_height` and `max_width`")
         return [steps.Resize(self.multiples(rule), method, arithmetic)]
 
+    def patches(self, resizes):
+        fields = self.fields
+        if not resizes:
+            fields.fail("do_resize", "an image has no whole number of patches then: expected true")
+        side, most = fields.side("patch_size"), fields.side("max_num_patches")
+        if side > _LARGEST_PATCH:
+            fields.fail("patch_size", f"expected at most {_LARGEST_PATCH}")
+        return [steps.Resize(sizes.Patches(side, most), self.filter(), "torchvision" if self.is_torch else self.pillow)]
+
     def multiples(self, rule):
         """YOLOS cuts sides to multiples of 16; Mask2Former extends them to those of `size_divisor`."""
         if self.kind == "yolos" and isinstance(rule, sizes.Bounded):
@@ -268,7 +290,7 @@ class _Processor:
             if fields.has("pad_size"):
                 self.sizes("pad_size")
             return []
-        if kind in ("convnext", "segmentation", "beit", "frames", "rescales-first"):
+        if kind in ("convnext", "segmentation", "beit", "frames", "rescales-first", "patches"):
             fields.fail("do_pad", f"{fields.where} does not pad: expected false")
         if kind in (*_EDGES, "rt-detr"):
             self.extras.append("pixel_mask")
@@ -282,7 +304,7 @@ class _Processor:
         if set(target) != {"height", "width"}:
             fields.fail("pad_size", "expected `height` and `width`")
         height, width = target["height"], target["width"]
-        bound = (crop[0].height, crop[0].width) if crop else size[0].size.bound if size else None
+        bound = (crop[0].height, crop[0].width) if crop else size[-1].size.bound if size else None
         if bound is None or bound[0] > height or bound[1] > width:
             found = "may have any size" if bound is None else f"may have {bound[0]} x {bound[1]} pixels"
             fields.fail("pad_size", f"images {found} before they are padded, and a larger one than `pad_size` is an error of transformers")

@@ -9,6 +9,7 @@ from .fields import Fields, is_number, is_side, shown
 from .from_timm import LOADS
 
 _FILTERS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "linear", "bicubic": "cubic"}
+_FLOAT_FILTERS = {"bilinear": "linear", "bicubic": "cubic"}
 _OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczos"}
 _POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
 _LARGEST_BORDER = 4096
@@ -110,9 +111,15 @@ class _Reader:
             raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
         handler(each, ".v2." in module)
 
-    def bytes_only(self, each):
-        if self.floats is not None:
-            raise ConversionError(f"transform `{type(each).__name__}` comes behind floats: float32 images are resized and bordered by no stage yet; put it first")
+    def place(self, each):
+        """Before a transform that moves pixels: where they are floats already, they are scaled here."""
+        if self.floats is None:
+            return
+        if self.floats[1] is not None or self.floats[0] == "none":
+            raise ConversionError(f"transform `{type(each).__name__}` comes behind normalized floats: put it before `Normalize`")
+        if self.floats[0] != "scaled":
+            self.made.append(steps.Scale(self.floats[0]))
+            self.floats = ("scaled", None, None)
 
     def sides(self, each, value):
         pair = [value] * 2 if is_side(value) else list(value) * 2 if isinstance(value, (list, tuple)) and len(value) == 1 else value
@@ -121,7 +128,7 @@ class _Reader:
         return tuple(pair)
 
     def _Resize(self, each, is_v2):
-        self.bytes_only(each)
+        self.place(each)
         size, longest = each.size, getattr(each, "max_size", None)
         if size is None:
             self.fail(each, "size", size, "expected the shorter side, or height and width")
@@ -134,22 +141,23 @@ class _Reader:
     def resampling(self, each, is_v2):
         """Filter and arithmetic of a transform that resizes."""
         word, antialias = getattr(each.interpolation, "value", each.interpolation), getattr(each, "antialias", True)
-        known = _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        has_floats = self.floats is not None
+        known = _FLOAT_FILTERS if has_floats else _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
         if word not in known:
             self.fail(each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}")
         if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
             self.fail(each, "antialias", antialias, "expected true for tensors")
-        arithmetic = ("torchvision" if is_v2 else "torchvision-float") if self.is_tensor else self.pillow
+        arithmetic = ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
         if arithmetic == "torchvision-float" and word not in ("bilinear", "bicubic"):
             arithmetic = "torchvision"
         return known[word], arithmetic
 
     def _CenterCrop(self, each, _):
-        self.bytes_only(each)
+        self.place(each)
         self.made.append(steps.CenterCrop(*self.sides(each, each.size)))
 
     def _Pad(self, each, _):
-        self.bytes_only(each)
+        self.place(each)
         padding = each.padding
         sides = [padding] * 4 if isinstance(padding, int) else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
         if len(sides) != 4 or not all(isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides):
@@ -162,6 +170,8 @@ class _Reader:
             self.fail(each, "fill", each.fill, f"expected one or {CHANNELS} whole numbers from 0 to 255")
         if each.padding_mode not in _POLICIES:
             self.fail(each, "padding_mode", each.padding_mode, f"expected one of {', '.join(_POLICIES)}")
+        if self.floats is not None and any(colours):
+            self.fail(each, "fill", each.fill, "behind floats expected 0; put it first")
         self.made.append(steps.Border(*sides, tuple(colours), _POLICIES[each.padding_mode]))
 
     def _ToTensor(self, each, _):
@@ -178,7 +188,10 @@ class _Reader:
         self.is_tensor = True
 
     def scale(self, each, dtype, is_scaled, scaling):
-        self.bytes_only(each)
+        if self.floats is not None:
+            if str(dtype) == "torch.float32":
+                return
+            self.fail(each, "dtype", dtype, "the image has floats already: expected torch.float32")
         if not self.is_tensor:
             raise ConversionError(f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first")
         if str(dtype) == "torch.uint8":
@@ -210,12 +223,12 @@ class _Reader:
         return tuple(map(float, pair))
 
     def _RandomResizedCrop(self, each, is_v2):
-        self.bytes_only(each)
+        self.place(each)
         area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
         self.made.append(steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2)))
 
     def _RandomCrop(self, each, is_v2):
-        self.bytes_only(each)
+        self.place(each)
         if each.pad_if_needed:
             self.fail(each, "pad_if_needed", True, "expected false; resize or pad first")
         if each.padding:
@@ -257,6 +270,7 @@ class _Reader:
         if self.floats is None:
             return self.made
         scaling, mean, std = self.floats
+        scaling = "none" if scaling == "scaled" else scaling
         return [*self.made, steps.Floats(scaling, mean=mean, std=std)]
 
 

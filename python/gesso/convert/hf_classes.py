@@ -39,6 +39,7 @@ CLASSES = {
     # DINOv2 has this class.
     "BitImageProcessor": ("plain", _CROPPED_CLIP),
     "SiglipImageProcessor": ("plain", {**_ON, **_STANDARD, **_CUBIC, **_square(224), "default_to_square": False, "do_convert_rgb": True}),
+    "Siglip2ImageProcessor": ("patches", {**_ON, **_STANDARD, **_LINEAR, "patch_size": 16, "max_num_patches": 256}),
     "BlipImageProcessor": ("plain", {**_ON, **_CLIP, **_CUBIC, **_square(384), "do_convert_rgb": True}),
     "PvtImageProcessor": ("plain", {**_ON, **_IMAGENET, **_CUBIC, **_square(224)}),
     "OwlViTImageProcessor": (
@@ -66,7 +67,6 @@ CLASSES = {
 
 # Known, and why there is no stage for them.
 NOT_CONVERTED = {
-    "Siglip2ImageProcessor": "it cuts images of any size into patches, which has no stage; models of SigLIP 2 with a fixed size have `SiglipImageProcessor`",
     "EfficientNetImageProcessor": "it resizes without a reducing gap and moves values by an offset, which is not known yet",
     "LayoutLMv2ImageProcessor": "it reads text by another program",
     "LayoutLMv3ImageProcessor": "it reads text by another program",

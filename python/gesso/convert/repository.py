@@ -7,7 +7,7 @@ from pathlib import Path
 from . import pbtxt
 from .description import CHANNELS, ConversionError
 
-_TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "uint8": "TYPE_UINT8", "int64": "TYPE_INT64"}
+_TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "uint8": "TYPE_UINT8", "int32": "TYPE_INT32", "int64": "TYPE_INT64"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -73,16 +73,9 @@ def _fits(dims, shape):
     return len(dims) == len(shape) and all(wanted in (-1, found) for wanted, found in zip(dims, shape, strict=True))
 
 
-def _outputs(stage):
-    """The outputs of a stage by their names: type and dimensions."""
-    mask = stage.shape[-2:] if stage.layout == "CHW" else stage.shape[-3:-1]
-    shapes = {"pixel_mask": mask, "original_sizes": (2,), "reshaped_input_sizes": (2,)}
-    return {stage.output: (stage.type, stage.shape)} | {extra: ("int64", shapes[extra]) for extra in stage.extras}
-
-
 def connections(stage, behind):
     """Which output of a stage becomes which input of a model: pairs of names."""
-    pixels, made, pairs = behind.pixels(stage.output), _outputs(stage), []
+    pixels, made, pairs = behind.pixels(stage.output), stage.outputs, []
     for tensor in behind.inputs:
         output = stage.output if tensor is pixels else tensor.name
         if output not in made:
@@ -103,7 +96,7 @@ def _tensor(kind, tensor):
 def ensemble(stage, name, behind, batch_size):
     """The configuration of an ensemble: stage `name`, then the model."""
     taken = Tensor(stage.input, "TYPE_UINT8", (-1, -1, -1, CHANNELS) if stage.takes_frames else (-1,))
-    pairs, made = connections(stage, behind), _outputs(stage)
+    pairs, made = connections(stage, behind), stage.outputs
     # What the model does not take of the stage, such as sizes of images, is an answer beside the model's.
     used = {output for output, _ in pairs} | {tensor.name for tensor in behind.outputs}
     beside = [Tensor(extra, _TYPES[made[extra][0]], made[extra][1]) for extra in stage.extras if extra not in used]

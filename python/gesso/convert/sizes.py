@@ -14,6 +14,14 @@ HELPERS = {
     """A side without any pixel fails: here 0 would be a side that is left out."""
     return side / (side > 0)
 ''',
+    "exact": '''def exact(value, like):
+    """A number as float64: constants of a pipeline are float32, so it is a sum of such."""
+    total = like * 0
+    for _ in range(3):
+        part = float(np.float32(value))
+        total, value = total + part, value - part
+    return total
+''',
 }
 
 
@@ -146,4 +154,28 @@ class KeepRatio(_Varies):
             f"ratio = math.{choice}(height / {self.height}, width / {self.width})",
             "new_height = whole(height / ratio)",
             "new_width = whole(width / ratio)",
+        ]
+
+
+# transformers halves from 100 down to less than 1e-5: this often, whatever the image.
+_HALVINGS = 24
+
+
+@dataclass(frozen=True)
+class Patches(_Varies):
+    """SigLIP 2's: sides of whole patches, the largest scale that has at most so many, found by halving as transformers finds it."""
+
+    side: int
+    most: int
+
+    def lines(self):
+        whole = [f"new_{side} = math.max(math.ceil({side} * {{}} / {self.side}) * {self.side}, {self.side})" for side in ("height", "width")]
+        return [
+            f"smallest, largest = exact({1e-5 / 10!r}, height), exact(100.0, height)",
+            f"for _ in range({_HALVINGS}):",
+            "    scale = (smallest + largest) / 2",
+            *(f"    {line.format('scale')}" for line in whole),
+            f"    fits = (new_height / {self.side}) * (new_width / {self.side}) <= {self.most}",
+            "    smallest, largest = fits * scale + (fits == 0) * smallest, fits * largest + (fits == 0) * scale",
+            *(line.format("smallest") for line in whole),
         ]

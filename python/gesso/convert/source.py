@@ -14,6 +14,8 @@ _INTERPOLATIONS = {"nearest": "INTERP_NN", "nearest-exact": "INTERP_NN", "linear
 # What `fn.crop_mirror_normalize` computes in one operator: by scaling, and whether the factor must be 1 / 255.
 _NORMALIZATIONS = {"divide": "torchvision", "multiply": "torchvision-v2", "multiply-float64": "torchvision", "fused": "transformers-fast"}
 _ONE_255TH = 1 / 255
+# Steps that make or take the output; those before them are of images.
+_OF_PIXELS = (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches)
 
 
 class _Code(str):
@@ -51,6 +53,7 @@ class _Writer:
     def __init__(self, stage, is_dali):
         self.stage, self.is_dali = stage, is_dali
         self.body, self.outputs, self.pixels = [], [], "images"
+        self.layout = "HWC" if stage.makes_patches else stage.layout
 
     def call(self, target, function, *inputs, **arguments):
         self.body.append(_Call(target, function, inputs, {name: value for name, value in arguments.items() if value is not None}))
@@ -67,14 +70,22 @@ class _Writer:
 
     def decode(self, step):
         self.call("encoded", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=1)
-        self.call("images", "decoders.image", "encoded", adjust_orientation=None if step.is_turned else False, arithmetic=self.exact("pillow"))
+        self.decode_images(None if step.is_turned else False)
+
+    def decode_images(self, is_turned):
+        device = None if self.stage.device == "cpu" else self.stage.device
+        self.call("images", "decoders.image", "encoded", device=device, adjust_orientation=is_turned, arithmetic=self.exact("pillow"))
 
     def read_folder(self, step):
         self.call("encoded, labels", "readers.file", file_root=step.path, random_shuffle=True, pad_last_batch=True, name="reader")
-        self.call("images", "decoders.image", "encoded", adjust_orientation=False, arithmetic=self.exact("pillow"))
+        self.decode_images(False)
 
     def take_frames(self, _):
         self.call("images", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=4, layout="FHWC")
+
+    def scale(self, step):
+        operation = "/ 255" if step.scaling == "divide" else f"* {step.factor!r}"
+        self.line(f"images = fn.cast(images, dtype=types.FLOAT) {operation}")
 
     def resize(self, step, crop=None):
         """Resizes, and cuts `crop` in the same operator where one is given."""
@@ -87,7 +98,9 @@ class _Writer:
             self.line("shape = fn.cast(images.shape(), dtype=types.FLOAT64)")
             self.line(f"height, width = shape[{first}], shape[{first + 1}]")
             self.body += step.size.lines()
-            size = {"size": _Code("fn.stack(checked(new_height), checked(new_width))")}
+            # DALI takes sizes as float32.
+            self.line("size = fn.stack(checked(new_height), checked(new_width))")
+            size = {"size": _Code("fn.cast(size, dtype=types.FLOAT)")}
         filters = self.filters(step)
         if crop is None:
             self.call("images", "resize", "images", **size, **filters)
@@ -132,7 +145,7 @@ class _Writer:
         self.line("shape = images.shape()")
         self.line(f"height, width = shape[0] + {step.top + step.bottom}, shape[1] + {step.left + step.right}")
         fill = list(step.fill) if step.policy == "pad" and any(step.fill) else None
-        window = {"start": [-step.top, -step.left], "shape": _Code("fn.stack(height, width)"), "axes": [0, 1]}
+        window = {"start": [-step.top, -step.left], "shape": _Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"), "axes": [0, 1]}
         self.call("images", "slice", "images", **window, out_of_bounds_policy=step.policy, fill_values=fill)
 
     def pad_to_multiple(self, step):
@@ -140,17 +153,20 @@ class _Writer:
         for number, (side, target) in enumerate((("height", step.height), ("width", step.width))):
             self.line(f"missing = {target} - shape[{number}]")
             self.line(f"{side} = shape[{number}] + missing - math.floor(missing / {step.multiple}) * {step.multiple}")
-        window = {"crop_h": _Code("height"), "crop_w": _Code("width"), "rounding": self.exact("truncate")}
+        sides = {name: _Code(f"fn.cast({side}, dtype=types.FLOAT)") for name, side in (("crop_h", "height"), ("crop_w", "width"))}
+        window = {**sides, "rounding": self.exact("truncate")}
         self.call("images", "crop", "images", **window, out_of_bounds_policy="pad", fill_values=list(step.fill))
 
     def floats(self, step):
         stage = self.stage
         mean, std = step.mean or (0.0,) * steps.CHANNELS, step.std or (1.0,) * steps.CHANNELS
         common = {"dtype": _Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
-        common["output_layout"] = "F" + stage.layout if stage.takes_frames else None if stage.layout == "CHW" else stage.layout
+        common["output_layout"] = "F" + self.layout if stage.takes_frames else None if self.layout == "CHW" else self.layout
         is_usual = step.scaling == "divide" or step.scaling in _NORMALIZATIONS and step.factor == _ONE_255TH
         self.pixels = "pixels"
-        if self.is_dali:
+        if self.is_dali and stage.resizes_floats:
+            self.call("pixels", "crop_mirror_normalize", "images", mean=mean, std=std, **common)
+        elif self.is_dali:
             scale = 1 if step.scaling == "none" else 255 if step.scaling == "divide" else 1 / step.factor
             self.call("pixels", "crop_mirror_normalize", "images", mean=[scale * each for each in mean], std=[scale * each for each in std], **common)
         elif is_usual:
@@ -179,7 +195,7 @@ class _Writer:
         self.planes()
 
     def planes(self):
-        if self.stage.layout == "CHW":
+        if self.layout == "CHW":
             order = [0, 3, 1, 2] if self.stage.takes_frames else [2, 0, 1]
             self.call("pixels", "transpose", self.pixels, perm=order)
         elif self.pixels == "images":
@@ -193,51 +209,65 @@ class _Writer:
         if "pixel_mask" in self.stage.extras:
             self.call("mask", "pad", "mask", axes=[0, 1], shape=shape)
 
-    # The whole
+    def to_patches(self, step):
+        side = step.side
+        self.line(f"grid = fn.slice(images.shape(), start=[0], shape=[2], axes=[0]) // {side}")
+        self.line(f"side = grid[0] * 0 + {side}")
+        self.line("parts = fn.cast(fn.stack(grid[0], side, grid[1], side), dtype=types.INT32)")
+        self.call("pixels", "reshape", "pixels", shape=_Code(f"fn.cat(parts, parts[:1] * 0 + {steps.CHANNELS})"))
+        self.call("pixels", "transpose", "pixels", perm=[0, 2, 1, 3, 4])
+        self.call("pixels", "reshape", "pixels", shape=[-1, side * side * steps.CHANNELS])
+        self.call("pixel_attention_mask", "cast", "pixels[:, 0] * 0 + 1", dtype=_Code("types.INT32"))
+        self.call("spatial_shapes", "cast", "grid", dtype=_Code("types.INT64"))
+        for target in ("pixels", "pixel_attention_mask"):
+            self.call(target, "pad", target, axes=[0], shape=[step.most])
 
-    def measure(self, target):
-        self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
+    # The whole
 
     def write(self):
         handlers = {
             steps.Decode: self.decode,
-            steps.TakeFrames: self.take_frames,
             steps.ReadFolder: self.read_folder,
+            steps.TakeFrames: self.take_frames,
+            steps.Scale: self.scale,
             steps.CenterCrop: self.center_crop,
             steps.RandomResizedCrop: self.random_resized_crop,
             steps.RandomCrop: self.random_crop,
             steps.RandomFlip: self.random_flip,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
+            steps.Floats: self.floats,
             steps.PadTo: self.pad,
             steps.PadToLargest: self.pad,
+            steps.ToPatches: self.to_patches,
         }
-        extras, left = self.stage.extras, list(self.stage.steps)
+        left = list(self.stage.steps)
         while left:
             step = left.pop(0)
-            is_end = isinstance(step, (steps.Floats, steps.PadTo, steps.PadToLargest))
-            if is_end and self.pixels == "images":
-                self.finish_images()
-            if isinstance(step, steps.Floats):
-                self.floats(step)
-            elif isinstance(step, steps.Resize):
-                follows = left[0] if left and isinstance(left[0], steps.CenterCrop) else None
-                fits = follows is not None and step.size.covers(follows.height, follows.width)
-                self.resize(step, left.pop(0) if fits else None)
-            else:
-                if is_end and self.pixels == "images":
+            if isinstance(step, _OF_PIXELS) and self.pixels == "images":
+                self.measure_images()
+                if not isinstance(step, steps.Floats):
                     self.planes()
+            if isinstance(step, steps.Resize):
+                self.resize(step, left.pop(0) if left and self.is_one(step, left[0]) else None)
+            else:
                 handlers[type(step)](step)
-            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in extras:
+            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in self.stage.extras:
                 self.measure("original_sizes")
         if self.pixels == "images":
-            self.finish_images()
+            self.measure_images()
             self.planes()
-        names = {"pixel_mask": "mask"}
-        self.outputs = [(self.pixels, self.stage.output), *((names.get(extra, extra), extra) for extra in extras)]
+        self.outputs = [(self.pixels, self.stage.output), *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras)]
 
-    def finish_images(self):
-        """What further outputs say of the images before they become floats."""
+    def is_one(self, resize, crop):
+        """Whether one operator does both: where the window never leaves the image."""
+        return isinstance(crop, steps.CenterCrop) and not self.stage.resizes_floats and resize.size.covers(crop.height, crop.width)
+
+    def measure(self, target):
+        self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
+
+    def measure_images(self):
+        """What further outputs say of the images before they become the output."""
         if "reshaped_input_sizes" in self.stage.extras:
             self.measure("reshaped_input_sizes")
         if "pixel_mask" in self.stage.extras:
@@ -261,7 +291,7 @@ def write(stage, is_dali=False, batch_size=64):
     if is_dali:
         body = body.replace("checked(new_height)", "new_height").replace("checked(new_width)", "new_width")
     helpers = [text for name, text in sizes.HELPERS.items() if f"{name}(" in body]
-    imports = ["import numpy as np", ""] if "np." in body else []
+    imports = ["import numpy as np", ""] if "np." in body + "".join(helpers) else []
     names = ["fn", *(["math"] if "math." in body + "".join(helpers) else []), "pipeline_def", "types"]
     head = [f'"""{stage.title}, made by `gesso from`."""', "", *imports, f"from gesso import {', '.join(names)}", "", ""]
     functions = [line for text in helpers for line in [*text.splitlines(), "", ""]]
