@@ -260,7 +260,8 @@ mod tests {
         assert!(dataset.read(0, &Arc::default()).is_err());
         for name in ["sequence_length", "step", "stride"] {
             for value in [0, -1, 1 << 40] {
-                let error = opened(&root, &[(name, value)]).err().unwrap().to_string();
+                let given = [("sequence_length", 2), (name, value)];
+                let error = opened(&root, &given).err().unwrap().to_string();
                 assert!(error.contains(name) && error.contains("expected 1 to"), "{error}");
             }
         }

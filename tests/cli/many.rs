@@ -254,3 +254,20 @@ fn random_numbers_are_those_of_a_run_that_was_not_cut_off() {
     assert_eq!(run("cut", &["--resume"])["samples_before"], 2);
     assert_eq!(files("cut"), files("whole"));
 }
+
+#[test]
+fn formats_that_are_not_named_are_refused() {
+    let (folder, model) = photos("formats");
+    let photo = folder.path("photos/0.jpg").display().to_string();
+    let run = |formats: &str| gesso(&["run", &model, "--input", &photo, &format!("--formats={formats}")]);
+    assert!(run("jpeg,png").status.success());
+    for formats in ["png", "-jpeg"] {
+        let refused = run(formats);
+        assert!(!refused.status.success());
+        let said = [errors(&refused), String::from_utf8(refused.stdout).unwrap()].concat();
+        assert!(said.contains("format `jpeg` is switched off by parameter `formats`"), "{said}");
+    }
+    let unknown = run("jpg");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(errors(&unknown).contains("`jpg` is no format, expected some of jpeg"), "{}", errors(&unknown));
+}

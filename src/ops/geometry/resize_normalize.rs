@@ -43,7 +43,9 @@ pub(in crate::ops) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
     let (&[first, second], &[input, between]) = (args, types) else { return false };
     let channels = input.dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
     let plain_order = second.string("output_layout").is_ok_and(|order| matches!(order, "" | "HWC" | "CHW"));
-    let is_dali = |args: &Args| args.string("arithmetic").is_ok_and(|name| name == "dali");
+    let is_dali = |args: &Args| {
+        args.given_string("arithmetic").is_ok_and(|name| name.is_none_or(|name| name == "dali"))
+    };
     !first.bool("save_attrs").is_ok_and(|save| save)
         && is_dali(first)
         && is_dali(second)

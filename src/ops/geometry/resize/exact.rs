@@ -64,20 +64,21 @@ impl Exact {
     /// When there is no such arithmetic, or it has no such filter or argument.
     pub(super) fn new(args: &Args) -> Result<Option<Self>> {
         let filter = args.given_string("filter")?;
-        let arithmetic = match args.string("arithmetic")? {
-            "dali" if args.has("reducing_gap") => {
+        // Operators without the argument have DALI's arithmetic alone.
+        let Some(name) = args.given_string("arithmetic")?.filter(|&name| name != "dali") else {
+            if args.has("reducing_gap") {
                 return Err(Error::invalid(
                     "argument `reducing_gap` is for Pillow's `arithmetic`, found `dali`",
                 ));
             }
-            "dali" if filter.is_some() => {
+            if filter.is_some() {
                 return Err(Error::invalid(
                     "argument `filter` is for another `arithmetic` than `dali`, whose argument is `interp_type`",
                 ));
             }
-            "dali" => return Ok(None),
-            name => arithmetic(name)?,
+            return Ok(None);
         };
+        let arithmetic = arithmetic(name)?;
         let (name, library) = (arithmetic.name(), arithmetic.library());
         if let Some(argument) = DALI_ONLY.iter().find(|argument| args.has(argument)) {
             return Err(Error::invalid(format!(
