@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from gesso import convert
 from gesso.convert import ConversionError, hf_classes, proof
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 
@@ -139,7 +138,11 @@ def test_names_of_transforms(tmp_path):
     weights = models.ResNet50_Weights.IMAGENET1K_V2
     assert convert.torchvision("ResNet50_Weights.IMAGENET1K_V2").stage == convert.torchvision(weights.transforms()).stage
     assert convert.torchvision("weights.ResNet50_Weights.IMAGENET1K_V2").stage.shape == (3, 224, 224)
-    for word, says in ((f"{tmp_path / 'training.py'}:other", "has no `other`"), ("NoWeights.V1", "is neither"), (f"{tmp_path}/no.py:a", "cannot read")):
+    for word, says in (
+        (f"{tmp_path / 'training.py'}:other", "has no `other`"),
+        ("NoWeights.V1", "is neither"),
+        (f"{tmp_path}/no.py:a", "cannot read"),
+    ):
         with pytest.raises(ConversionError, match=says):
             convert.torchvision(word)
     with pytest.raises(ConversionError, match="`VideoClassification`: it is not known"):
@@ -174,7 +177,9 @@ def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
     torch = pytest.importorskip("torch")
     # By nearest neighbours the corners say where the window is.
     nearest = transforms.InterpolationMode.NEAREST
-    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]).astype(float)
+    pixels = np.stack(
+        [np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]
+    ).astype(float)
     step = (pixels[:, :2, -1, -1] - pixels[:, :2, 0, 0]) / 49
     found = np.concatenate([50 * step, pixels[:, :2, 0, 0]], 1)
     torch.manual_seed(57)
@@ -187,7 +192,12 @@ def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
 
 
 def test_random_windows_and_flips(tmp_path):
-    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()])
+    pixels = np.stack(
+        [
+            np.asarray(image)
+            for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()
+        ]
+    )
     places, counts = np.unique(pixels[:, 0, 0, 0], return_counts=True)
     # Three rows and two columns are possible, all as likely.
     assert places.tolist() == [0, 1, 2] and (abs(counts - 333) < 60).all()

@@ -44,7 +44,9 @@ def named(word):
     try:
         return models.get_weight(word.removeprefix("weights.")).transforms()
     except (ValueError, AttributeError, KeyError, ImportError) as error:
-        raise ConversionError(f"`{word}` is neither `file.py:name` nor the name of weights, such as `ResNet50_Weights.IMAGENET1K_V2`: {error}") from error
+        raise ConversionError(
+            f"`{word}` is neither `file.py:name` nor the name of weights, such as `ResNet50_Weights.IMAGENET1K_V2`: {error}"
+        ) from error
 
 
 def _library(name):
@@ -107,7 +109,11 @@ class _Reader:
             return
         handler, is_random = getattr(self, f"_{name}", None), name.startswith("Random") or name in _RANDOM
         if handler is None or is_random and not self.is_training:
-            what = _RANDOM.get(name, "it is not known") if self.is_training or not is_random else "it is random, and a server answers the same each time"
+            what = (
+                _RANDOM.get(name, "it is not known")
+                if self.is_training or not is_random
+                else "it is random, and a server answers the same each time"
+            )
             raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
         handler(each, ".v2." in module)
 
@@ -142,9 +148,17 @@ class _Reader:
         """Filter and arithmetic of a transform that resizes."""
         word, antialias = getattr(each.interpolation, "value", each.interpolation), getattr(each, "antialias", True)
         has_floats = self.floats is not None
-        known = _FLOAT_FILTERS if has_floats else _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        known = (
+            _FLOAT_FILTERS
+            if has_floats
+            else _FILTERS
+            if self.is_tensor
+            else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        )
         if word not in known:
-            self.fail(each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}")
+            self.fail(
+                each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}"
+            )
         if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
             self.fail(each, "antialias", antialias, "expected true for tensors")
         arithmetic = ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
@@ -159,14 +173,24 @@ class _Reader:
     def _Pad(self, each, _):
         self.place(each)
         padding = each.padding
-        sides = [padding] * 4 if isinstance(padding, int) else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
-        if len(sides) != 4 or not all(isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides):
+        sides = (
+            [padding] * 4
+            if isinstance(padding, int)
+            else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
+        )
+        if len(sides) != 4 or not all(
+            isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides
+        ):
             self.fail(each, "padding", padding, f"expected one, two or four whole numbers from 0 to {_LARGEST_BORDER}")
         fill = each.fill
         if isinstance(fill, dict):
             fill = next(iter(fill.values())) if len(fill) == 1 else fill
         colours = [fill] if isinstance(fill, int) else list(fill) if isinstance(fill, (list, tuple)) else [0] if fill is None else fill
-        if not isinstance(colours, list) or len(colours) not in (1, CHANNELS) or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours):
+        if (
+            not isinstance(colours, list)
+            or len(colours) not in (1, CHANNELS)
+            or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours)
+        ):
             self.fail(each, "fill", each.fill, f"expected one or {CHANNELS} whole numbers from 0 to 255")
         if each.padding_mode not in _POLICIES:
             self.fail(each, "padding_mode", each.padding_mode, f"expected one of {', '.join(_POLICIES)}")
@@ -193,7 +217,9 @@ class _Reader:
                 return
             self.fail(each, "dtype", dtype, "the image has floats already: expected torch.float32")
         if not self.is_tensor:
-            raise ConversionError(f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first")
+            raise ConversionError(
+                f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first"
+            )
         if str(dtype) == "torch.uint8":
             return
         if str(dtype) != "torch.float32":
@@ -208,7 +234,9 @@ class _Reader:
 
     def _Normalize(self, each, _):
         if self.floats is None:
-            raise ConversionError("transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first")
+            raise ConversionError(
+                "transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first"
+            )
         if self.floats[1] is not None:
             raise ConversionError("transform `Normalize` comes twice: expected it once")
         fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
@@ -218,7 +246,9 @@ class _Reader:
 
     def numbers(self, each, name, most=None):
         pair = getattr(each, name)
-        if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])):
+        if not (
+            isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])
+        ):
             self.fail(each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else ""))
         return tuple(map(float, pair))
 
