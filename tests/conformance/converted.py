@@ -152,6 +152,11 @@ def _composed(version):
             ]
         )
 
+    def gray():
+        from torchvision import transforms
+
+        return transforms.Compose([transforms.Resize(90), transforms.Grayscale(3), transforms.CenterCrop(80), transforms.ToTensor()])
+
     def of_floats():
         from torchvision import transforms
 
@@ -163,7 +168,7 @@ def _composed(version):
         ]
         return transforms.Compose(steps)
 
-    return {1: one, 2: two, "floats": of_floats}[version]
+    return {1: one, 2: two, "gray": gray, "floats": of_floats}[version]
 
 
 def torchvision_rows():
@@ -174,6 +179,7 @@ def torchvision_rows():
             yield Row("torchvision", f"{name}_Weights.DEFAULT {takes}", "torchvision", (f"{name}_Weights.DEFAULT",), (("takes", takes),))
     yield Row("torchvision", "Compose of version 1", "torchvision", (_composed(1),))
     yield Row("torchvision", "Compose of version 2", "torchvision", (_composed(2),))
+    yield Row("torchvision", "Compose of version 1, gray", "torchvision", (_composed("gray"),))
     yield Row("torchvision", "Compose of version 1, resizes floats", "torchvision", (_composed("floats"),))
 
 

@@ -98,7 +98,7 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
     [
         ((lambda t: t.Lambda(lambda image: image), *NORMALIZED), r"transform \[0\] is `Lambda`: a function of yours has no stage"),
         ((lambda t: t.RandomHorizontalFlip(), *NORMALIZED), r"transform \[0\] is `RandomHorizontalFlip`: it is random"),
-        ((lambda t: t.Grayscale(3), *NORMALIZED), r"transform \[0\] is `Grayscale`: it is not known"),
+        ((lambda t: t.GaussianBlur(3), *NORMALIZED), r"transform \[0\] is `GaussianBlur`: it is not known"),
         ((*NORMALIZED, lambda t: t.Resize(9)), "transform `Resize` comes behind normalized floats"),
         ((NORMALIZED[0], lambda t: t.Resize(9, t.InterpolationMode.NEAREST)), "field `interpolation` of Resize is 'nearest'"),
         ((NORMALIZED[0], lambda t: t.Pad(9, 3)), "field `fill` of Pad is 3: behind floats"),
@@ -110,6 +110,8 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
         ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, t.InterpolationMode.LANCZOS)), "field `interpolation` of Resize is 'lanczos'"),
         ((lambda t: t.Compose([lambda image: image]),), r"transform \[0\]\[0\] is `function` of"),
         ((lambda t: t.Resize([0, 3]), *NORMALIZED), "field `size` of Resize"),
+        ((lambda t: t.Grayscale(), *NORMALIZED), "field `num_output_channels` of Grayscale is 1: expected 3"),
+        ((NORMALIZED[0], lambda t: t.Grayscale(3)), "transform `Grayscale` is given a tensor"),
         ((lambda t: t.Pad(-3), *NORMALIZED), "field `padding` of Pad is -3"),
         ((lambda t: t.Pad(3, padding_mode="constant", fill=999), *NORMALIZED), "field `fill` of Pad is 999"),
     ],
@@ -205,6 +207,15 @@ def test_random_windows_and_flips(tmp_path):
     assert abs(is_flipped.mean() - 0.25) < 0.05
     lefts = np.where(is_flipped, pixels[:, 1, 0, -1], pixels[:, 1, 0, 0])
     assert set(lefts.tolist()) == {0, 1} and abs(lefts.mean() - 0.5) < 0.06
+
+
+def test_some_images_are_gray(tmp_path):
+    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomGrayscale(0.25)).run()[0].as_cpu()])
+    is_gray = (pixels[:, 0] == pixels[:, 1]).all(axis=(1, 2))
+    assert abs(is_gray.mean() - 0.25) < 0.05
+    with Image.open(tmp_path / "images" / "a" / "0.png") as image:
+        np.testing.assert_array_equal(pixels[is_gray][0], np.repeat(np.asarray(image.convert("L"))[None], 3, 0))
+        np.testing.assert_array_equal(pixels[~is_gray][0], np.asarray(image).transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """torchvision's transforms: those of a model's weights, or a `Compose` of version 1 or 2."""
 
+import importlib
+import os
 import runpy
+import sys
 
 from . import description as steps
 from . import sizes
@@ -13,7 +16,7 @@ _FLOAT_FILTERS = {"bilinear": "linear", "bicubic": "cubic"}
 _OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczos"}
 _POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
 _LARGEST_BORDER = 4096
-_HOMES = ("torchvision.transforms.", "torchvision.transforms.v2.")
+_HOME = "torchvision.transforms."
 # Why random transforms have no equal in a pipeline.
 _TABLES = "the tables of `From torchvision` (docs/guides/from-torchvision.md) say what is nearest"
 _RANDOM = {
@@ -33,6 +36,10 @@ def named(word):
     """The transforms that a word names: `ResNet50_Weights.IMAGENET1K_V2`, or `file.py:name`."""
     path, colon, name = word.rpartition(":")
     if colon and path.endswith(".py"):
+        # What the program imports from beside it.
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
         try:
             names = runpy.run_path(path, run_name="__gesso__")
         except OSError as error:
@@ -50,8 +57,6 @@ def named(word):
 
 
 def _library(name):
-    import importlib
-
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -64,7 +69,7 @@ def flat(transform):
     while todo:
         each, place = todo.pop(0)
         kind = type(each)
-        if kind.__name__ == "Compose" and kind.__module__.startswith(_HOMES):
+        if kind.__name__ == "Compose" and kind.__module__.startswith(_HOME):
             todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each.transforms)] + todo
         elif kind.__name__ in ("Sequential", "ModuleList"):
             todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each)] + todo
@@ -103,7 +108,7 @@ class _Reader:
         where = f"transform {place or 'itself'} is `{name}`"
         if name == "Lambda":
             raise ConversionError(f"{where}: a function of yours has no stage; write what it does in the pipeline that `--print` shows")
-        if not module.startswith(_HOMES):
+        if not module.startswith(_HOME):
             raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
         if name in _NOTHING:
             return
@@ -198,6 +203,16 @@ class _Reader:
             self.fail(each, "fill", each.fill, "behind floats expected 0; put it first")
         self.made.append(steps.Border(*sides, tuple(colours), _POLICIES[each.padding_mode]))
 
+    def gray(self, each, probability):
+        if self.is_tensor:
+            raise ConversionError(f"transform `{type(each).__name__}` is given a tensor: expected an image of Pillow; put it first")
+        self.made.append(steps.Grayscale(probability))
+
+    def _Grayscale(self, each, _):
+        if each.num_output_channels != CHANNELS:
+            self.fail(each, "num_output_channels", each.num_output_channels, f"expected {CHANNELS}")
+        self.gray(each, 1.0)
+
     def _ToTensor(self, each, _):
         if self.is_tensor:
             raise ConversionError("transform `ToTensor` is given a tensor: expected an image of Pillow")
@@ -265,16 +280,19 @@ class _Reader:
             self._Pad(each, is_v2)
         self.made.append(steps.RandomCrop(*self.sides(each, each.size)))
 
-    def flip(self, each, is_vertical):
+    def probability(self, each):
         if not is_number(each.p) or not 0 <= each.p <= 1:
             self.fail(each, "p", each.p, "expected a probability from 0 to 1")
-        self.made.append(steps.RandomFlip(float(each.p), is_vertical))
+        return float(each.p)
 
     def _RandomHorizontalFlip(self, each, _):
-        self.flip(each, False)
+        self.made.append(steps.RandomFlip(self.probability(each), False))
 
     def _RandomVerticalFlip(self, each, _):
-        self.flip(each, True)
+        self.made.append(steps.RandomFlip(self.probability(each), True))
+
+    def _RandomGrayscale(self, each, _):
+        self.gray(each, self.probability(each))
 
     # Of weights
 

@@ -153,6 +153,16 @@ class _Writer:
         chosen = _Code(f"fn.random.coin_flip(probability={step.probability!r})")
         self.call("images", "flip", "images", horizontal=0 if step.is_vertical else chosen, vertical=chosen if step.is_vertical else None)
 
+    def grayscale(self, step):
+        self.line("red, green, blue = (fn.cast(images[:, :, channel], dtype=types.INT32) for channel in range(3))")
+        self.line("gray = fn.cast((red * 19595 + green * 38470 + blue * 7471 + 32768) // 65536, dtype=types.UINT8)")
+        self.call("gray", "stack", "gray", "gray", "gray", axis=2, axis_name="C")
+        if step.probability == 1:
+            self.line("images = gray")
+        else:
+            self.line(f"is_gray = fn.random.coin_flip(probability={step.probability!r}, dtype=types.UINT8)")
+            self.line("images = is_gray * gray + (is_gray == 0) * images")
+
     def border(self, step):
         self.line("shape = images.shape()")
         self.line(f"height, width = shape[0] + {step.top + step.bottom}, shape[1] + {step.left + step.right}")
@@ -255,6 +265,7 @@ class _Writer:
             steps.RandomResizedCrop: self.random_resized_crop,
             steps.RandomCrop: self.random_crop,
             steps.RandomFlip: self.random_flip,
+            steps.Grayscale: self.grayscale,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
             steps.Floats: self.floats,
