@@ -34,7 +34,12 @@ class Row:
         from gesso import convert
 
         given = self.given[0]() if callable(self.given[0]) else self.given[0]
-        return getattr(convert, self.function)(given, batch_size=8, **dict(self.options), **({"device": device} if not any(word in self.name for word in ("VideoMAE", *RESIZES_FLOATS)) else {}))
+        return getattr(convert, self.function)(
+            given,
+            batch_size=8,
+            **dict(self.options),
+            **({"device": device} if not any(word in self.name for word in ("VideoMAE", *RESIZES_FLOATS)) else {}),
+        )
 
 
 def _flags(**more):
@@ -90,14 +95,26 @@ def hf_rows():
         for backend in ("torchvision",) if name in OF_TORCH_ALONE else ("torchvision", "pil"):
             words = f"{name} {backend} " + " ".join(f"{key}={value}" for key, value in more.items())
             yield Row("transformers", words.strip(), "transformers", ({"image_processor_type": name, **more},), (("backend", backend),))
-    yield Row("transformers", "ViTImageProcessor float16", "transformers", ({"image_processor_type": "ViTImageProcessor"},), (("dtype", "float16"),))
-    yield Row("transformers", "CLIPImageProcessor HWC", "transformers", ({"image_processor_type": "CLIPImageProcessor"},), (("layout", "HWC"),))
+    yield Row(
+        "transformers",
+        "ViTImageProcessor float16",
+        "transformers",
+        ({"image_processor_type": "ViTImageProcessor"},),
+        (("dtype", "float16"),),
+    )
+    yield Row(
+        "transformers", "CLIPImageProcessor HWC", "transformers", ({"image_processor_type": "CLIPImageProcessor"},), (("layout", "HWC"),)
+    )
 
 
 def timm_rows():
     """Crops, interpolations, and sides that differ."""
     for mode in ("center", "squash", "border"):
-        for interpolation, part, size in (("bicubic", 0.875, (3, 224, 224)), ("bilinear", 0.95, (3, 256, 192)), ("nearest", 1.0, (3, 160, 160))):
+        for interpolation, part, size in (
+            ("bicubic", 0.875, (3, 224, 224)),
+            ("bilinear", 0.95, (3, 256, 192)),
+            ("nearest", 1.0, (3, 160, 160)),
+        ):
             config = {"input_size": size, "interpolation": interpolation, "crop_pct": part, "crop_mode": mode, **IMAGENET}
             yield Row("timm", f"{mode} {interpolation} {part} {size[1]}x{size[2]}", "timm", (config,))
     for name in ("resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k", "convnext_tiny.in12k_ft_in1k"):
@@ -111,8 +128,13 @@ def _composed(version):
         from torchvision import transforms
 
         return transforms.Compose(
-            [transforms.Resize([150, 170]), transforms.Pad((3, 5, 7, 9), fill=7), transforms.CenterCrop(140), transforms.ToTensor(),
-             transforms.Normalize(*IMAGENET.values())]
+            [
+                transforms.Resize([150, 170]),
+                transforms.Pad((3, 5, 7, 9), fill=7),
+                transforms.CenterCrop(140),
+                transforms.ToTensor(),
+                transforms.Normalize(*IMAGENET.values()),
+            ]
         )
 
     def two():
@@ -120,17 +142,33 @@ def _composed(version):
         from torchvision.transforms import v2
 
         return v2.Compose(
-            [v2.ToImage(), v2.Resize(200, max_size=333, antialias=True), v2.CenterCrop((301, 190)), v2.Pad(4, padding_mode="reflect"),
-             v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.25])]
+            [
+                v2.ToImage(),
+                v2.Resize(200, max_size=333, antialias=True),
+                v2.CenterCrop((301, 190)),
+                v2.Pad(4, padding_mode="reflect"),
+                v2.ToDtype(torch.float32, scale=True),
+                v2.Normalize([0.5], [0.25]),
+            ]
         )
+
+    def gray():
+        from torchvision import transforms
+
+        return transforms.Compose([transforms.Resize(90), transforms.Grayscale(3), transforms.CenterCrop(80), transforms.ToTensor()])
 
     def of_floats():
         from torchvision import transforms
 
-        steps = [transforms.ToTensor(), transforms.Resize(150, antialias=True), transforms.CenterCrop((140, 222)), transforms.Normalize([0.5], [0.25])]
+        steps = [
+            transforms.ToTensor(),
+            transforms.Resize(150, antialias=True),
+            transforms.CenterCrop((140, 222)),
+            transforms.Normalize([0.5], [0.25]),
+        ]
         return transforms.Compose(steps)
 
-    return {1: one, 2: two, "floats": of_floats}[version]
+    return {1: one, 2: two, "gray": gray, "floats": of_floats}[version]
 
 
 def torchvision_rows():
@@ -141,6 +179,7 @@ def torchvision_rows():
             yield Row("torchvision", f"{name}_Weights.DEFAULT {takes}", "torchvision", (f"{name}_Weights.DEFAULT",), (("takes", takes),))
     yield Row("torchvision", "Compose of version 1", "torchvision", (_composed(1),))
     yield Row("torchvision", "Compose of version 2", "torchvision", (_composed(2),))
+    yield Row("torchvision", "Compose of version 1, gray", "torchvision", (_composed("gray"),))
     yield Row("torchvision", "Compose of version 1, resizes floats", "torchvision", (_composed("floats"),))
 
 
@@ -179,8 +218,6 @@ def served(client, name, stage):
     return answer
 
 
-
-
 def report(row, made, run, paths, start):
     """Prints a row; returns whether it is equal."""
     from gesso.convert import proof
@@ -188,7 +225,11 @@ def report(row, made, run, paths, start):
     found = proof.prove(made, paths, run)
     for name, comparison, misshapen in found.outputs:
         equal = sum(not file.differing for file in comparison.files)
-        differ = "" if equal == found.files else f", by {comparison.largest if comparison.files else 0:.3g} at most, {len(misshapen)} of another shape"
+        differ = (
+            ""
+            if equal == found.files
+            else f", by {comparison.largest if comparison.files else 0:.3g} at most, {len(misshapen)} of another shape"
+        )
         print(f"{row.library} | {row.name} | {name} | {equal} of {found.files}{differ} | {time.time() - start:.1f} s", flush=True)
     return found.is_equal
 

@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 
+import gesso
 import numpy as np
 import pytest
-from PIL import Image
-
-import gesso
 from gesso import convert
 from gesso._authoring.autoserialize import of_script
 from gesso.convert import ConversionError, from_hf, hf_classes, pbtxt, repository, sizes
+from PIL import Image
 
 VIT = {"image_processor_type": "ViTImageProcessor"}
 TIMM = {
@@ -45,13 +44,30 @@ def conversions():
     """One of each kind."""
     for name, (kind, _) in hf_classes.CLASSES.items():
         for backend in from_hf.BACKENDS[: 1 if kind == "rescales-first" else 2]:
-            yield f"{name}-{backend}", lambda name=name, backend=backend, **options: convert.transformers(
-                {"image_processor_type": name}, backend=backend, **options
+            yield (
+                f"{name}-{backend}",
+                lambda name=name, backend=backend, **options: convert.transformers(
+                    {"image_processor_type": name}, backend=backend, **options
+                ),
             )
-    for changes in ({"rescale_factor": 0.01}, {"do_normalize": False, "rescale_factor": 0.01}, {"do_rescale": False}, {"do_rescale": False, "do_normalize": False}):
+    for changes in (
+        {"rescale_factor": 0.01},
+        {"do_normalize": False, "rescale_factor": 0.01},
+        {"do_rescale": False},
+        {"do_rescale": False, "do_normalize": False},
+    ):
         for backend in from_hf.BACKENDS:
-            yield f"{'-'.join(changes)}-{backend}", lambda changes=changes, backend=backend, **options: convert.transformers(
-                VIT | changes, backend=backend, **{name: value for name, value in options.items() if name != "dtype" or len(changes) == 1 or "rescale_factor" in changes}
+            yield (
+                f"{'-'.join(changes)}-{backend}",
+                lambda changes=changes, backend=backend, **options: convert.transformers(
+                    VIT | changes,
+                    backend=backend,
+                    **{
+                        name: value
+                        for name, value in options.items()
+                        if name != "dtype" or len(changes) == 1 or "rescale_factor" in changes
+                    },
+                ),
             )
     for mode in ("center", "squash", "border"):
         yield f"timm-{mode}", lambda mode=mode, **options: convert.timm(TIMM | {"crop_mode": mode}, **options)
@@ -71,7 +87,10 @@ def test_every_stage_runs_and_has_the_shape_and_the_type_that_it_says(name):
         pixels = answers(made)[0]
         assert pixels.dtype == made.stage.type
         assert len(pixels.shape) == len(made.stage.shape)
-        assert all(wanted in (-1, found) for wanted, found in zip(made.stage.shape, pixels.shape, strict=True)), (made.stage.shape, pixels.shape)
+        assert all(wanted in (-1, found) for wanted, found in zip(made.stage.shape, pixels.shape, strict=True)), (
+            made.stage.shape,
+            pixels.shape,
+        )
 
 
 @pytest.mark.parametrize("name", CONVERSIONS)
@@ -190,175 +209,6 @@ def test_a_request_is_padded_to_its_largest_image():
     assert not np.asarray(pixels.at(0))[:, 30:].any() and not np.asarray(pixels.at(1))[:, :, 30:].any()
 
 
-# Definitions as they are written
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"feature_extractor_type": "CLIPFeatureExtractor", "size": 224, "crop_size": 224, "resample": 3}, {"image_processor_type": "CLIPImageProcessor"}),
-        ({"feature_extractor_type": "DetrFeatureExtractor", "size": 800, "max_size": 1333, "format": "coco_detection"}, {"image_processor_type": "DetrImageProcessor"}),
-        ({"image_processor_type": "ViTImageProcessorFast", "size": [224, 224], "do_pad": None, "device": None}, VIT),
-        ({"image_processor_type": "ViTImageProcessor", "size": 224, "default_to_square": True, "rescale_factor": 1 / 255}, VIT),
-    ],
-)
-def test_older_spellings_are_the_same(old, new):
-    assert convert.transformers(old).stage == convert.transformers(new).stage
-
-
-def test_the_two_forms_of_a_class_differ():
-    by_torch, by_pillow = (convert.transformers({"image_processor_type": f"ViTImageProcessor{ending}"}).source for ending in ("", "Pil"))
-    assert 'arithmetic="transformers-fast"' in by_torch and 'arithmetic="torchvision"' in by_pillow
-    assert convert.transformers(VIT, backend="pil", pillow="pillow13").source.count('arithmetic="pillow13"') == 1
-
-
-def test_folders_and_files(tmp_path):
-    with pytest.raises(ConversionError, match="has none of preprocessor_config.json"):
-        convert.transformers(str(tmp_path))
-    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": VIT, "processor_class": "X"}))
-    expected = convert.transformers(VIT).stage
-    assert convert.transformers(tmp_path).stage == expected
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT))
-    assert convert.transformers(tmp_path / "preprocessor_config.json").stage == expected
-    for text, says in (("{", "is no JSON"), ("[" * 100_000, "is no JSON"), ("[]", "expected fields with names"), (" " * (1 << 20) + "{}", "more than")):
-        (tmp_path / "preprocessor_config.json").write_text(text)
-        with pytest.raises(ConversionError, match=says):
-            convert.transformers(tmp_path)
-
-
-# Mutations: whatever is wrong with a definition, the error names the field.
-
-NUMBERS = {"rescale_factor", "crop_pct"}
-WRONG = ("two", [], {}, -1, 0, 1.5, True, [1, 2, 3, 4], {"height": 3}, {"height": 224, "width": "224"}, float("nan"), float("inf"), 10**9, [0.5, None, 0.5])
-
-
-def definitions():
-    """Whole definitions: (what converts one, its fields, those without a default)."""
-    for name, (_, defaults) in hf_classes.CLASSES.items():
-        values = {"image_processor_type": name, **json.loads(json.dumps(defaults)), "rescale_factor": 1 / 255}
-        values.pop("default_to_square", None)
-        yield convert.transformers, values, ("image_processor_type",)
-    yield convert.timm, TIMM, tuple(TIMM)
-    clip = {"size": 224, "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "longest", "fill_color": 3}
-    yield convert.open_clip, clip, ("size",)
-
-
-def is_right(field, value, values):
-    """Whether a wrong value happens to be one that the field may have."""
-    if field in ("image_mean", "mean", "rescale_factor", "crop_pct"):
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and (field in ("image_mean", "mean") or value > 0)
-    if field in ("image_std", "std"):
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
-    return field.startswith("do_") and value is True or field == "size_divisor" and value == 0 and value is not True or field in ("resample", "fill_color") and value == 0
-
-
-def mutated(rng, values, required):
-    """A definition with something wrong, and the field that is."""
-    kind, field = rng.choice(["removed", "misspelt", "type", "member", "contradiction"]), str(rng.choice(list(values)))
-    values = json.loads(json.dumps(values))
-    if kind == "removed":
-        field = str(rng.choice(required))
-        del values[field]
-    elif kind == "misspelt":
-        wrong = field.replace("_", "", 1) if "_" in field and rng.integers(2) else field + str(rng.choice(["s", "_", "X"]))
-        values[wrong] = values.pop(field)
-        # Where the field has no default that one is missed first.
-        return values, (wrong, field)
-    elif kind == "type":
-        wrong = [value for value in WRONG if not is_right(field, value, values)]
-        values[field] = wrong[rng.integers(len(wrong))]
-    elif kind == "member" and isinstance(values[field], dict):
-        key = str(rng.choice(list(values[field])))
-        if rng.integers(2) and set(values[field]) != {"shortest_edge", "longest_edge"}:
-            values[field][key + "s"] = values[field].pop(key)
-        else:
-            values[field][key] = [0, -3, "x", None, 2.5, 10**6][rng.integers(6)]
-    elif kind == "member" and isinstance(values[field], list):
-        values[field] = values[field][:2] if rng.integers(2) else [*values[field], 0.5]
-    else:
-        wrong = {"size": {"height": 224, "shortest_edge": 224}, "resample": 9, "interpolation": "area", "crop_mode": "middle", "auto_map": {"A": "b.C"}}
-        field = str(rng.choice([name for name in wrong if name in values or name == "auto_map"]))
-        values[field] = wrong[field]
-    return values, (field,)
-
-
-def test_mutated_definitions_name_the_field():
-    bases, tried = list(definitions()), 0
-    for number in range(600):
-        rng = np.random.default_rng([57, number])
-        function, values, required = bases[rng.integers(len(bases))]
-        wrong, fields = mutated(rng, values, required)
-        assert wrong != values
-        with pytest.raises(ConversionError) as caught:
-            function(wrong)
-            pytest.fail(f"{function.__name__} takes {wrong}, where `{fields}` is wrong")
-        assert any(f"`{field}`" in str(caught.value) for field in fields), (fields, wrong, str(caught.value))
-        tried += 1
-    assert tried == 600
-
-
-def test_what_a_class_has_by_default_may_be_left_out():
-    for name, (_, defaults) in hf_classes.CLASSES.items():
-        values = {"image_processor_type": name}
-        whole = convert.transformers(defaults | values).stage
-        for field in defaults:
-            left = {key: value for key, value in (defaults | values).items() if key != field or key in values}
-            assert convert.transformers(left).stage == whole, (name, field)
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ({"image_processor_type": "NoImageProcessor"}, "`image_processor_type` is 'NoImageProcessor': this class is not known"),
-        ({"image_processor_type": "Siglip2ImageProcessor", "do_resize": False}, "field `do_resize` of Siglip2ImageProcessor is False"),
-        ({"image_processor_type": "Owlv2ImageProcessor"}, "`image_processor_type` is 'Owlv2ImageProcessor': it resizes floats by another library"),
-        ({"image_processor_type": "DINOv3ViTImageProcessorFast", "resample": 0}, "field `resample` of DINOv3ViTImageProcessor is 0: this class resizes floats"),
-        ({"image_processor_type": "DINOv3ViTImageProcessor", "do_rescale": False}, "`do_rescale` of DINOv3ViTImageProcessor is False: this class normalizes floats"),
-        (VIT | {"resample": 1}, r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`"),
-        (VIT | {"do_pad": True, "pad_size": 200}, "images may have 224 x 224 pixels before they are padded"),
-        (VIT | {"do_pad": True, "do_resize": False, "pad_size": 200}, "images may have any size"),
-        (VIT | {"data_format": "channels_last"}, "`data_format` of ViTImageProcessor is 'channels_last'"),
-        (VIT | {"do_resize": False, "crop_pct": 0.9}, "`crop_pct` of ViTImageProcessor is 0.9: it is not known"),
-        ({"image_processor_type": "SegformerImageProcessor", "do_center_crop": True}, "SegformerImageProcessor does not crop"),
-        ({"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 800, "longest_edge": 1333}, "max_size": 1000}, "`max_size`.*is 1000"),
-        ({"image_processor_type": "ConvNextImageProcessor", "size": {"height": 224, "width": 224}}, "takes `shortest_edge` alone"),
-    ],
-)
-def test_what_has_no_equal_stage_is_refused(values, says):
-    with pytest.raises(ConversionError, match=says):
-        convert.transformers(values)
-
-
-def test_options_are_checked():
-    for options, says in (
-        ({"dtype": "bfloat16"}, "`dtype` is 'bfloat16': expected float32 or float16"),
-        ({"layout": "NCHW"}, "`layout`"),
-        ({"pillow": "12"}, "`pillow`"),
-        ({"arithmetic": "torch"}, "`arithmetic`"),
-        ({"batch_size": 0}, "`batch_size` is 0"),
-        ({"backend": "slow"}, "backend `slow`"),
-        ({"device": "gpu"}, "`device` is 'gpu': expected cpu or mixed"),
-    ):
-        with pytest.raises(ConversionError, match=says):
-            convert.transformers(VIT, **options)
-    with pytest.raises(ConversionError, match="`dtype` is 'float16': this stage makes bytes"):
-        convert.transformers(VIT | {"do_rescale": False, "do_normalize": False}, dtype="float16")
-    for name, options, says in (
-        ("DINOv3ViTImageProcessor", {"backend": "pil"}, "by torchvision alone"),
-        ("DINOv3ViTImageProcessor", {"device": "mixed"}, "resizes floats, which is exact on a CPU alone"),
-        ("VideoMAEImageProcessor", {"device": "mixed"}, "takes frames"),
-    ):
-        with pytest.raises(ConversionError, match=says):
-            convert.transformers({"image_processor_type": name}, **options)
-    for imgsz in (641, 0, "640", (640, 640, 3), True):
-        with pytest.raises(ConversionError, match="`imgsz`"):
-            convert.ultralytics(imgsz)
-    with pytest.raises(ConversionError, match="a `int` is given"):
-        convert.timm(3)
-    with pytest.raises(ConversionError, match="a `builtins.object` is given"):
-        convert.transformers(object())
-
-
 # The repository
 
 MODEL = """
@@ -385,7 +235,10 @@ def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
     assert made["max_batch_size"] == ["8"] and made["input"][0]["name"] == ["IMAGE"] and made["output"][0]["dims"] == ["1000"]
     first, second = made["ensemble_scheduling"][0]["step"]
     assert first["output_map"][0]["value"] == second["input_map"][0]["value"] == ["stage.pixel_values"]
-    for changed, options in ((("TYPE_FP32, dims", "TYPE_FP16, dims"), ("float16", "CHW")), (("3, 224, 224", "224, 224, 3"), ("float32", "HWC"))):
+    for changed, options in (
+        (("TYPE_FP32, dims", "TYPE_FP16, dims"), ("float16", "CHW")),
+        (("3, 224, 224", "224, 224, 3"), ("float32", "HWC")),
+    ):
         behind = models(tmp_path, MODEL.replace(*changed))
         found = behind.options("pixel_values")
         assert tuple(found.values()) == options
@@ -395,13 +248,19 @@ def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        (("3, 224, 224", "3, 640, 640"), r"`pixel_values` of model `vit` has dims \[3, 640, 640\]: the stage's `pixel_values` has \[3, 224, 224\]"),
+        (
+            ("3, 224, 224", "3, 640, 640"),
+            r"`pixel_values` of model `vit` has dims \[3, 640, 640\]: the stage's `pixel_values` has \[3, 224, 224\]",
+        ),
         (("TYPE_FP32, dims", "TYPE_BF16, dims"), "is TYPE_BF16: the stage's `pixel_values` is TYPE_FP32"),
         (("max_batch_size: 8", ""), "`max_batch_size` is 0"),
         (("output", "result"), "expected at least one `input` and one `output`"),
         (("dims: [ 1000 ]", ""), "expected `name`, `data_type` and `dims` of each output"),
         (('{ name: "pixel_values"', '{ name: "a" data_type: TYPE_FP32 dims: 1 }, { name: "b"'), r"has inputs \['a', 'b'\]: expected one"),
-        (("} ]", '}, { name: "pixel_mask" data_type: TYPE_INT64 dims: [-1, -1] } ]'), "input `pixel_mask` of model `vit`: the stage has no output for it"),
+        (
+            ("} ]", '}, { name: "pixel_mask" data_type: TYPE_INT64 dims: [-1, -1] } ]'),
+            "input `pixel_mask` of model `vit`: the stage has no output for it",
+        ),
         (("}", ""), "is no configuration of a model"),
         (("backend", "@"), "is no configuration of a model"),
         (('backend: "onnxruntime"', "a {" * 40), "braces in braces"),
@@ -436,6 +295,10 @@ def test_the_command_line(tmp_path):
     printed = run(tmp_path, "ultralytics", "--imgsz", "64", "--print", "--no-proof")
     assert printed.stdout.rstrip() == convert.ultralytics(64).source.rstrip() and printed.stderr == "not compared: `--no-proof`\n"
     assert run(tmp_path, "hf", ".", "-o", "other", "--no-proof", "--require-equal").returncode == 1
-    for arguments, says in ((("hf", "nowhere"), "cannot read `nowhere`"), (("hf", ".", "--no-proof"), "nothing is asked for"), (("hf", ".", "--model", "vit"), "`--output`")):
+    for arguments, says in (
+        (("hf", "nowhere"), "cannot read `nowhere`"),
+        (("hf", ".", "--no-proof"), "nothing is asked for"),
+        (("hf", ".", "--model", "vit"), "`--output`"),
+    ):
         wrong = run(tmp_path, *arguments)
         assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from gesso import convert
 from gesso.convert import ConversionError, hf_classes, proof
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 
@@ -99,7 +98,7 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
     [
         ((lambda t: t.Lambda(lambda image: image), *NORMALIZED), r"transform \[0\] is `Lambda`: a function of yours has no stage"),
         ((lambda t: t.RandomHorizontalFlip(), *NORMALIZED), r"transform \[0\] is `RandomHorizontalFlip`: it is random"),
-        ((lambda t: t.Grayscale(3), *NORMALIZED), r"transform \[0\] is `Grayscale`: it is not known"),
+        ((lambda t: t.GaussianBlur(3), *NORMALIZED), r"transform \[0\] is `GaussianBlur`: it is not known"),
         ((*NORMALIZED, lambda t: t.Resize(9)), "transform `Resize` comes behind normalized floats"),
         ((NORMALIZED[0], lambda t: t.Resize(9, t.InterpolationMode.NEAREST)), "field `interpolation` of Resize is 'nearest'"),
         ((NORMALIZED[0], lambda t: t.Pad(9, 3)), "field `fill` of Pad is 3: behind floats"),
@@ -111,6 +110,8 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
         ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, t.InterpolationMode.LANCZOS)), "field `interpolation` of Resize is 'lanczos'"),
         ((lambda t: t.Compose([lambda image: image]),), r"transform \[0\]\[0\] is `function` of"),
         ((lambda t: t.Resize([0, 3]), *NORMALIZED), "field `size` of Resize"),
+        ((lambda t: t.Grayscale(), *NORMALIZED), "field `num_output_channels` of Grayscale is 1: expected 3"),
+        ((NORMALIZED[0], lambda t: t.Grayscale(3)), "transform `Grayscale` is given a tensor"),
         ((lambda t: t.Pad(-3), *NORMALIZED), "field `padding` of Pad is -3"),
         ((lambda t: t.Pad(3, padding_mode="constant", fill=999), *NORMALIZED), "field `fill` of Pad is 999"),
     ],
@@ -139,7 +140,11 @@ def test_names_of_transforms(tmp_path):
     weights = models.ResNet50_Weights.IMAGENET1K_V2
     assert convert.torchvision("ResNet50_Weights.IMAGENET1K_V2").stage == convert.torchvision(weights.transforms()).stage
     assert convert.torchvision("weights.ResNet50_Weights.IMAGENET1K_V2").stage.shape == (3, 224, 224)
-    for word, says in ((f"{tmp_path / 'training.py'}:other", "has no `other`"), ("NoWeights.V1", "is neither"), (f"{tmp_path}/no.py:a", "cannot read")):
+    for word, says in (
+        (f"{tmp_path / 'training.py'}:other", "has no `other`"),
+        ("NoWeights.V1", "is neither"),
+        (f"{tmp_path}/no.py:a", "cannot read"),
+    ):
         with pytest.raises(ConversionError, match=says):
             convert.torchvision(word)
     with pytest.raises(ConversionError, match="`VideoClassification`: it is not known"):
@@ -174,7 +179,9 @@ def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
     torch = pytest.importorskip("torch")
     # By nearest neighbours the corners say where the window is.
     nearest = transforms.InterpolationMode.NEAREST
-    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]).astype(float)
+    pixels = np.stack(
+        [np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]
+    ).astype(float)
     step = (pixels[:, :2, -1, -1] - pixels[:, :2, 0, 0]) / 49
     found = np.concatenate([50 * step, pixels[:, :2, 0, 0]], 1)
     torch.manual_seed(57)
@@ -187,7 +194,12 @@ def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
 
 
 def test_random_windows_and_flips(tmp_path):
-    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()])
+    pixels = np.stack(
+        [
+            np.asarray(image)
+            for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()
+        ]
+    )
     places, counts = np.unique(pixels[:, 0, 0, 0], return_counts=True)
     # Three rows and two columns are possible, all as likely.
     assert places.tolist() == [0, 1, 2] and (abs(counts - 333) < 60).all()
@@ -195,6 +207,15 @@ def test_random_windows_and_flips(tmp_path):
     assert abs(is_flipped.mean() - 0.25) < 0.05
     lefts = np.where(is_flipped, pixels[:, 1, 0, -1], pixels[:, 1, 0, 0])
     assert set(lefts.tolist()) == {0, 1} and abs(lefts.mean() - 0.5) < 0.06
+
+
+def test_some_images_are_gray(tmp_path):
+    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomGrayscale(0.25)).run()[0].as_cpu()])
+    is_gray = (pixels[:, 0] == pixels[:, 1]).all(axis=(1, 2))
+    assert abs(is_gray.mean() - 0.25) < 0.05
+    with Image.open(tmp_path / "images" / "a" / "0.png") as image:
+        np.testing.assert_array_equal(pixels[is_gray][0], np.repeat(np.asarray(image.convert("L"))[None], 3, 0))
+        np.testing.assert_array_equal(pixels[~is_gray][0], np.asarray(image).transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize(

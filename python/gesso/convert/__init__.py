@@ -1,5 +1,5 @@
-"""Preprocessing that people have becomes a stage that a server runs: Hugging Face's image processors, timm's configurations, torchvision's transforms,
-Ultralytics' letterbox, open_clip's configurations. What cannot be made equal is an error that names the field.
+"""Preprocessing that people have becomes a stage that a server runs: Hugging Face's image processors, timm's configurations, torchvision's
+transforms, Ultralytics' letterbox, open_clip's configurations. What cannot be made equal is an error that names the field.
 
 from gesso import convert
 
@@ -7,8 +7,8 @@ preprocess = convert.transformers(processor)
 print(preprocess.source)
 preprocess().serialize(filename="model.dali")
 
-Each function returns what `pipeline_def` makes, with three attributes: `source`, the program, plain Python to read and change; `stage`, what is done step
-by step; `reference()`, the library's own function of a file, where the library is installed. `prove` compares the two.
+Each function returns what `pipeline_def` makes, with three attributes: `source`, the program, plain Python to read and change; `stage`, what is
+done step by step; `reference()`, the library's own function of a file, where the library is installed. `prove` compares the two.
 """
 
 from .description import ConversionError, Stage  # noqa: F401
@@ -19,10 +19,14 @@ __all__ = ["ConversionError", "Stage", "open_clip", "prove", "timm", "torchvisio
 def transformers(processor, *, backend=None, **options):
     """Converts an image processor of Hugging Face: the object, a folder or file with its `preprocessor_config.json`, or the fields of one.
 
-    `backend` is `"torchvision"` or `"pil"`, which transformers resizes with: the two give different pixels. By default that of the object, or what transformers 5 takes:
-    torchvision, and Pillow for classes that end in `Pil`. `options` are those of all functions here: `pillow` (`"pillow"` or `"pillow13"`, by default the
-    installed one's rules), `dtype` (`"float32"` or `"float16"`), `layout` (`"CHW"` or `"HWC"`), `device` (`"cpu"`, or `"mixed"`: on a GPU where the server gives the model one), `arithmetic` (`"exact"`, or `"dali"` for a file that DALI
-    runs, too), `batch_size` (64).
+    `backend` is `"torchvision"` or `"pil"`, which transformers resizes with: the two give different pixels. By default it is that of the object, or what
+    transformers 5 takes: torchvision, and Pillow for classes that end in `Pil`. `options` are those of all functions here:
+
+    - `pillow`: `"pillow"` or `"pillow13"`, by default the installed one's rules;
+    - `dtype`: `"float32"` or `"float16"`; `layout`: `"CHW"` or `"HWC"`;
+    - `device`: `"cpu"`, or `"mixed"`: on a GPU where the server gives the model one;
+    - `arithmetic`: `"exact"`, or `"dali"` for a file that DALI runs, too;
+    - `batch_size`: the largest, 64.
     """
     from . import conversion, from_hf
 
@@ -41,13 +45,15 @@ def timm(config, **options):
 def torchvision(transform, *, takes="pil", train=None, **options):
     """Converts torchvision's transforms: a `Compose`, `weights.transforms()`, the name of weights, or `"file.py:name"`.
 
-    `takes` says what the transforms are given: `"pil"`, images of Pillow, or `"tensor"`, bytes in a tensor. `train` is a folder with a folder for each class: then
-    transforms may be random, and the pipeline reads this folder in random order and returns pixels and labels.
+    `takes` says what the transforms are given: `"pil"`, images of Pillow, or `"tensor"`, bytes in a tensor. `train` is a folder with a folder for each
+    class: then transforms may be random, and the pipeline reads this folder in random order and returns pixels and labels.
     """
     from . import conversion, from_torchvision
 
     found = from_torchvision.named(transform) if isinstance(transform, str) else transform
-    return conversion.make(lambda pillow: from_torchvision.stage(found, pillow, takes, train), lambda: from_torchvision.reference(found, takes), **options)
+    return conversion.make(
+        lambda pillow: from_torchvision.stage(found, pillow, takes, train), lambda: from_torchvision.reference(found, takes), **options
+    )
 
 
 def ultralytics(imgsz=640, *, rect=False, stride=32, **options):

@@ -20,7 +20,9 @@ def _side_or_sides(text):
 
 def parser():
     """What the command takes."""
-    made = argparse.ArgumentParser(prog="gesso from", description="Makes a served stage of preprocessing that you have, and proves that the two are equal.")
+    made = argparse.ArgumentParser(
+        prog="gesso from", description="Makes a served stage of preprocessing that you have, and proves that the two are equal."
+    )
     kinds = made.add_subparsers(dest="kind", required=True, metavar="hf|timm|torchvision|ultralytics|open_clip")
     each = {
         "hf": "an image processor of Hugging Face transformers",
@@ -31,11 +33,15 @@ def parser():
     }
     kinds = {kind: kinds.add_parser(kind, help=text, description=f"Makes a served stage of {text}.") for kind, text in each.items()}
     kinds["hf"].add_argument("source", help="a folder or a file: preprocessor_config.json")
-    kinds["hf"].add_argument("--backend", choices=("torchvision", "pil"), help="what transformers resizes with [as the class says, else torchvision]")
+    kinds["hf"].add_argument(
+        "--backend", choices=("torchvision", "pil"), help="what transformers resizes with [as the class says, else torchvision]"
+    )
     kinds["timm"].add_argument("source", help="a file with a data_config or a pretrained_cfg, or the name of a model")
     kinds["torchvision"].add_argument("source", help="weights (ResNet50_Weights.IMAGENET1K_V2), or file.py:name of a transform")
     kinds["torchvision"].add_argument("--takes", choices=("pil", "tensor"), default="pil", help="what the transforms are given [pil]")
-    kinds["torchvision"].add_argument("--train", metavar="FOLDER", help="a folder of images by class: print a pipeline that reads it, with random transforms")
+    kinds["torchvision"].add_argument(
+        "--train", metavar="FOLDER", help="a folder of images by class: print a pipeline that reads it, with random transforms"
+    )
     kinds["ultralytics"].add_argument("--imgsz", type=_side_or_sides, default=640, metavar="SIZE", help="one size, or HEIGHT,WIDTH [640]")
     kinds["ultralytics"].add_argument("--rect", action="store_true", help="the smallest rectangle, not the whole square")
     kinds["ultralytics"].add_argument("--stride", type=int, default=32, help="the model's stride [32]")
@@ -51,10 +57,17 @@ def _common(made):
     made.add_argument("--ensemble", metavar="NAME", help="the ensemble's name [NAME_from_images]")
     made.add_argument("--overwrite", action="store_true", help="replace a model of that name")
     made.add_argument("--print", action="store_true", dest="prints", help="print the pipeline as plain Python")
-    made.add_argument("--arithmetic", choices=("exact", "dali"), default="exact", help="dali: a file that DALI runs, too; its difference is printed [exact]")
+    made.add_argument(
+        "--arithmetic",
+        choices=("exact", "dali"),
+        default="exact",
+        help="dali: a file that DALI runs, too; its difference is printed [exact]",
+    )
     made.add_argument("--dtype", choices=("float32", "float16"), help="of the output [what the model takes, else float32]")
     made.add_argument("--layout", choices=("CHW", "HWC"), help="of the output [what the model takes, else CHW]")
-    made.add_argument("--device", choices=("cpu", "mixed"), default="cpu", help="mixed: decodes and computes on a GPU, where the model has one [cpu]")
+    made.add_argument(
+        "--device", choices=("cpu", "mixed"), default="cpu", help="mixed: decodes and computes on a GPU, where the model has one [cpu]"
+    )
     made.add_argument("--pillow", choices=("pillow", "pillow13"), help="whose Pillow: before 13, or 13 [the installed one]")
     made.add_argument("--batch-size", type=int, default=64, metavar="N", help="the largest batch [64]")
     made.add_argument("--photos", metavar="FOLDER", help="photos of yours for the proof [photos that are made]")

@@ -5,7 +5,13 @@ import numpy as np
 from . import source
 from .description import ConversionError
 
-_CHOICES = {"pillow": ("pillow", "pillow13"), "dtype": ("float32", "float16"), "layout": ("CHW", "HWC"), "device": ("cpu", "mixed"), "arithmetic": ("exact", "dali")}
+_CHOICES = {
+    "pillow": ("pillow", "pillow13"),
+    "dtype": ("float32", "float16"),
+    "layout": ("CHW", "HWC"),
+    "device": ("cpu", "mixed"),
+    "arithmetic": ("exact", "dali"),
+}
 _LARGEST_BATCH = 4096
 
 
@@ -32,7 +38,9 @@ def make(stage, reference, *, pillow=None, dtype="float32", layout="CHW", device
     if device != "cpu" and described.resizes_floats and arithmetic != "dali":
         raise ConversionError(f"option `device` is {device!r}: this stage resizes floats, which is exact on a CPU alone; expected cpu")
     if dtype != "float32" and not described.has_floats:
-        raise ConversionError(f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes")
+        raise ConversionError(
+            f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes"
+        )
     if layout != "CHW" and described.makes_patches:
         raise ConversionError(f"option `layout` is {layout!r}: this stage makes rows of patches; expected CHW")
     made = source.definition(source.write(described, arithmetic == "dali", batch_size))

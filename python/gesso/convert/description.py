@@ -76,6 +76,13 @@ class Border:
 
 
 @dataclass(frozen=True)
+class Grayscale:
+    """Makes gray as Pillow's `convert("L")` does, in all three channels; of some images where the probability is not 1."""
+
+    probability: float = 1.0
+
+
+@dataclass(frozen=True)
 class RandomResizedCrop:
     """Cuts a random window and resizes it."""
 

@@ -1,11 +1,11 @@
 """Reads the fields of a definition: each is taken by its type and range, and one that nobody takes is an error."""
 
-import math
-
 from .description import CHANNELS, ConversionError
 
 # Larger images than this are no input of a model: a wrong number in a definition.
 LARGEST_SIDE = 16384
+# Nor do means, deviations and factors leave these bounds.
+LARGEST_NUMBER, SMALLEST_DIVISOR = 1e6, 1e-6
 _REQUIRED = object()
 
 
@@ -16,8 +16,8 @@ def shown(value):
 
 
 def is_number(value):
-    """Whether it is a finite number, and no truth value."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it is a number of a sensible size, and no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
 def is_side(value):
@@ -63,11 +63,11 @@ class Fields:
             self.fail(name, "expected true or false")
         return value
 
-    def number(self, name, default=_REQUIRED, least=None):
-        """A finite number, larger than `least`."""
+    def divisor(self, name, default=_REQUIRED):
+        """A number above zero."""
         value = self.take(name, default)
-        if value is not default and not (is_number(value) and (least is None or value > least)):
-            self.fail(name, "expected a number" + (f" larger than {least}" if least is not None else ""))
+        if value is not default and not (is_number(value) and value >= SMALLEST_DIVISOR):
+            self.fail(name, f"expected a number from {SMALLEST_DIVISOR:g} to {LARGEST_NUMBER:g}")
         return value
 
     def side(self, name, default=_REQUIRED):
@@ -94,9 +94,9 @@ class Fields:
             return value
         each = [value] * CHANNELS if is_number(value) else value
         if not (isinstance(each, (list, tuple)) and len(each) == CHANNELS and all(map(is_number, each))):
-            self.fail(name, f"expected {CHANNELS} numbers, or one for all channels")
-        if is_divisor and min(each) <= 0:
-            self.fail(name, "values are divided by it: expected numbers larger than 0")
+            self.fail(name, f"expected {CHANNELS} numbers up to {LARGEST_NUMBER:g}, or one for all channels")
+        if is_divisor and min(each) < SMALLEST_DIVISOR:
+            self.fail(name, f"values are divided by it: expected numbers from {SMALLEST_DIVISOR:g} on")
         return tuple(float(number) for number in each)
 
     def choice(self, name, choices, default=_REQUIRED):

@@ -22,7 +22,15 @@ _PILLOW = {0: "nearest", 4: "box", 2: "linear", 5: "hamming", 3: "cubic", 1: "la
 _TENSOR = {0: "nearest-exact", 2: "linear", 3: "cubic"}
 # They say where a definition is from, or speak of labels and boxes.
 _WITHOUT_EFFECT = (
-    *("image_processor_type", "feature_extractor_type", "processor_class", "_valid_processor_keys", "_valid_kwargs_names", "disable_grouping", "device"),
+    *(
+        "image_processor_type",
+        "feature_extractor_type",
+        "processor_class",
+        "_valid_processor_keys",
+        "_valid_kwargs_names",
+        "disable_grouping",
+        "device",
+    ),
     *("do_reduce_labels", "reduce_labels", "do_convert_annotations", "format", "ignore_index", "num_labels", "image_seq_length"),
     *("mask_size", "mask_pad_size", "input_data_format", "return_tensors"),
 )
@@ -60,7 +68,9 @@ def name_and_backend(values, backend=None):
     if not isinstance(name, str):
         raise ConversionError(f"field `image_processor_type` is {shown(name)}: expected the name of a class, such as `ViTImageProcessor`")
     if values.get("auto_map") is not None:
-        raise ConversionError(f"field `auto_map` is {shown(values['auto_map'])}: the class is code beside the model; only classes of transformers are known")
+        raise ConversionError(
+            f"field `auto_map` is {shown(values['auto_map'])}: the class is code beside the model; only classes of transformers are known"
+        )
     plain, said = name.replace("FeatureExtractor", "ImageProcessor"), None
     for ending, means in (("Fast", "torchvision"), ("Pil", "pil")):
         if plain.endswith(ending):
@@ -98,7 +108,9 @@ class _Processor:
 
     def stage(self, title):
         fields, kind = self.fields, self.kind
-        fields.only("data_format", "channels_first", needed="only `channels_first` is known; `layout` of the stage says which order is served")
+        fields.only(
+            "data_format", "channels_first", needed="only `channels_first` is known; `layout` of the stage says which order is served"
+        )
         self.rgb()
         first = steps.TakeFrames() if kind == "frames" else steps.Decode(is_turned=True)
         resizes = fields.flag("do_resize", True)
@@ -129,7 +141,8 @@ class _Processor:
     def rgb(self):
         if self.fields.flag("do_convert_rgb", False):
             self.notes.append(
-                "`do_convert_rgb` makes pixels white that a file calls transparent by its colour (PNGs with a `tRNS` chunk, GIFs); the stage leaves them as they are."
+                "`do_convert_rgb` makes pixels white that a file calls transparent by their colour (PNGs with a `tRNS` chunk, GIFs); "
+                "the stage leaves them as they are."
             )
 
     # Sizes
@@ -150,9 +163,20 @@ class _Processor:
             return {"shortest_edge": value} | ({"longest_edge": longest} if longest else {})
         if isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_side, value)):
             return {"height": value[0], "width": value[1]}
-        known = [set(pair) for pair in (("height", "width"), ("shortest_edge",), ("shortest_edge", "longest_edge"), ("longest_edge",), ("max_height", "max_width"))]
+        known = [
+            set(pair)
+            for pair in (
+                ("height", "width"),
+                ("shortest_edge",),
+                ("shortest_edge", "longest_edge"),
+                ("longest_edge",),
+                ("max_height", "max_width"),
+            )
+        ]
         if not isinstance(value, dict) or set(value) not in known or not all(is_side(side) for side in value.values()):
-            expected = "a whole number, a pair, or `height` and `width`, `shortest_edge`, `longest_edge` or both, `max_height` and `max_width`"
+            expected = (
+                "a whole number, a pair, or `height` and `width`, `shortest_edge`, `longest_edge` or both, `max_height` and `max_width`"
+            )
             fields.fail(name, f"expected {expected}, each from 1 to 16384")
         if longest is not None and "longest_edge" in value and value["longest_edge"] != longest:
             fields.fail("max_size", f"`size` says {value['longest_edge']}: expected one of both")
@@ -167,7 +191,9 @@ class _Processor:
         return known[number]
 
     def unused_size(self):
-        self.fields.ignore(*(("crop_pct",) if self.kind == "convnext" else ()), *(("max_size", "size_divisor") if self.kind in _EDGES else ()))
+        self.fields.ignore(
+            *(("crop_pct",) if self.kind == "convnext" else ()), *(("max_size", "size_divisor") if self.kind in _EDGES else ())
+        )
         self.fields.ignore("size", "resample", "default_to_square")
         return []
 
@@ -183,7 +209,7 @@ class _Processor:
         if self.kind == "convnext":
             if members != {"shortest_edge"}:
                 refuse("`shortest_edge` alone")
-            side, part = size["shortest_edge"], fields.number("crop_pct", least=0)
+            side, part = size["shortest_edge"], fields.divisor("crop_pct")
             if side >= 384:
                 return [steps.Resize(sizes.Exact(side, side), method, arithmetic)]
             larger = int(side / part)
@@ -256,7 +282,7 @@ class _Processor:
     def floats(self):
         fields = self.fields
         is_scaled, is_normalized = fields.flag("do_rescale", True), fields.flag("do_normalize", True)
-        factor = fields.number("rescale_factor", 1 / 255, least=0)
+        factor = fields.divisor("rescale_factor", 1 / 255)
         mean = std = None
         for name in ("image_mean", "image_std"):
             if fields.get(name) is None and not is_normalized:
@@ -284,7 +310,11 @@ class _Processor:
             if not is_padded:
                 fields.fail("do_pad", f"{fields.where} always pads to the largest image: expected true")
         else:
-            old = fields.flag("pad_and_return_pixel_mask", None) if fields.has("pad_and_return_pixel_mask") and kind in ("detr", "yolos") else None
+            old = (
+                fields.flag("pad_and_return_pixel_mask", None)
+                if fields.has("pad_and_return_pixel_mask") and kind in ("detr", "yolos")
+                else None
+            )
             is_padded = fields.flag("do_pad", False if old is None else old)
         if not is_padded:
             if fields.has("pad_size"):
@@ -322,11 +352,17 @@ def reference(values, backend=None):
     from transformers.image_utils import load_image
 
     name, backend = name_and_backend(values, backend)
-    endings = {"torchvision": ("", "Fast"), "pil": ("Pil", "")} if int(transformers.__version__.split(".")[0]) >= 5 else {"torchvision": ("Fast",), "pil": ("",)}
+    endings = (
+        {"torchvision": ("", "Fast"), "pil": ("Pil", "")}
+        if int(transformers.__version__.split(".")[0]) >= 5
+        else {"torchvision": ("Fast",), "pil": ("",)}
+    )
     kind = next((getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)), None)
     if kind is None:
         raise ImportError(f"transformers {transformers.__version__} has no class `{name}` by {backend}")
-    processor = kind.from_dict({key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")})
+    processor = kind.from_dict(
+        {key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")}
+    )
     made = stage(values, backend)
 
     def answer(image):
@@ -345,7 +381,9 @@ def given(processor, backend=None):
         return processor, backend
     kind = type(processor)
     if not kind.__module__.startswith("transformers.") or not hasattr(processor, "to_dict"):
-        raise ConversionError(f"a `{kind.__module__}.{kind.__name__}` is given: expected an image processor of transformers, a path or the fields of a configuration")
+        raise ConversionError(
+            f"a `{kind.__module__}.{kind.__name__}` is given: expected an image processor of transformers, a path or the fields of a configuration"
+        )
     # `to_dict` leaves the ending out that tells the two forms of a class apart.
     values = json.loads(json.dumps(processor.to_dict(), default=str)) | {"image_processor_type": kind.__name__}
     return values, backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil")

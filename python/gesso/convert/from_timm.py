@@ -14,8 +14,29 @@ _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 _MARKS = ("architecture", "url", "hf_hub_id", "num_classes", "pool_size", "first_conv", "classifier", "tag", "license")
 _WITHOUT_EFFECT = (
     *_MARKS,
-    *("file", "state_dict", "hf_hub_filename", "source", "custom_load", "fixed_input_size", "min_input_size", "test_input_size", "test_crop_pct"),
-    *("paper_ids", "paper_name", "notes", "origin_url", "label_names", "label_descriptions", "has_weights", "sha256", "hf_hub", "num_features"),
+    *(
+        "file",
+        "state_dict",
+        "hf_hub_filename",
+        "source",
+        "custom_load",
+        "fixed_input_size",
+        "min_input_size",
+        "test_input_size",
+        "test_crop_pct",
+    ),
+    *(
+        "paper_ids",
+        "paper_name",
+        "notes",
+        "origin_url",
+        "label_names",
+        "label_descriptions",
+        "has_weights",
+        "sha256",
+        "hf_hub",
+        "num_features",
+    ),
 )
 
 
@@ -39,7 +60,11 @@ def resolved(values):
     if isinstance(values, dict) and isinstance(values.get("pretrained_cfg"), dict):
         values = values["pretrained_cfg"]
     is_pretrained = isinstance(values, dict) and any(name in values for name in _MARKS)
-    defaults = {"input_size": (3, 224, 224), "interpolation": "bicubic", "crop_pct": 0.875, "crop_mode": "center", **_IMAGENET} if is_pretrained else {}
+    defaults = (
+        {"input_size": (3, 224, 224), "interpolation": "bicubic", "crop_pct": 0.875, "crop_mode": "center", **_IMAGENET}
+        if is_pretrained
+        else {}
+    )
     fields = Fields(values, "timm's `pretrained_cfg`" if is_pretrained else "timm's `data_config`", defaults)
     if is_pretrained:
         fields.ignore(*_WITHOUT_EFFECT)
@@ -47,7 +72,7 @@ def resolved(values):
     if not (isinstance(size, (list, tuple)) and len(size) == 3 and size[0] == CHANNELS and all(map(is_side, size))):
         fields.fail("input_size", f"expected {CHANNELS} channels, a height and a width")
     fields.choice("interpolation", FILTERS)
-    part = fields.number("crop_pct", least=0)
+    part = fields.divisor("crop_pct")
     if not all(is_side(math.floor(side / part)) for side in size[1:]):
         fields.fail("crop_pct", f"sides of {size[1]} and {size[2]} divided by it are no sizes from 1 to 16384")
     fields.choice("crop_mode", {mode: mode for mode in ("center", "squash", "border")})
@@ -82,7 +107,9 @@ def stage(values, pillow="pillow", title="timm's evaluation"):
     elif mode == "border":
         rule, fill = sizes.KeepRatio(*scaled, is_within=True), tuple(round(255 * value) for value in config["mean"])
         if not all(0 <= value <= 255 for value in fill):
-            raise ConversionError(f"field `mean` of timm's configuration is {config['mean']}: the border has this colour, expected values from 0 to 1")
+            raise ConversionError(
+                f"field `mean` of timm's configuration is {config['mean']}: the border has this colour, expected values from 0 to 1"
+            )
     else:
         rule = sizes.Shorter(scaled[0]) if scaled[0] == scaled[1] else sizes.KeepRatio(*scaled, is_within=False)
     made = (

@@ -1,6 +1,9 @@
 """torchvision's transforms: those of a model's weights, or a `Compose` of version 1 or 2."""
 
+import importlib
+import os
 import runpy
+import sys
 
 from . import description as steps
 from . import sizes
@@ -13,7 +16,7 @@ _FLOAT_FILTERS = {"bilinear": "linear", "bicubic": "cubic"}
 _OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczos"}
 _POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
 _LARGEST_BORDER = 4096
-_HOMES = ("torchvision.transforms.", "torchvision.transforms.v2.")
+_HOME = "torchvision.transforms."
 # Why random transforms have no equal in a pipeline.
 _TABLES = "the tables of `From torchvision` (docs/guides/from-torchvision.md) say what is nearest"
 _RANDOM = {
@@ -33,6 +36,10 @@ def named(word):
     """The transforms that a word names: `ResNet50_Weights.IMAGENET1K_V2`, or `file.py:name`."""
     path, colon, name = word.rpartition(":")
     if colon and path.endswith(".py"):
+        # What the program imports from beside it.
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
         try:
             names = runpy.run_path(path, run_name="__gesso__")
         except OSError as error:
@@ -44,12 +51,12 @@ def named(word):
     try:
         return models.get_weight(word.removeprefix("weights.")).transforms()
     except (ValueError, AttributeError, KeyError, ImportError) as error:
-        raise ConversionError(f"`{word}` is neither `file.py:name` nor the name of weights, such as `ResNet50_Weights.IMAGENET1K_V2`: {error}") from error
+        raise ConversionError(
+            f"`{word}` is neither `file.py:name` nor the name of weights, such as `ResNet50_Weights.IMAGENET1K_V2`: {error}"
+        ) from error
 
 
 def _library(name):
-    import importlib
-
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -62,7 +69,7 @@ def flat(transform):
     while todo:
         each, place = todo.pop(0)
         kind = type(each)
-        if kind.__name__ == "Compose" and kind.__module__.startswith(_HOMES):
+        if kind.__name__ == "Compose" and kind.__module__.startswith(_HOME):
             todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each.transforms)] + todo
         elif kind.__name__ in ("Sequential", "ModuleList"):
             todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each)] + todo
@@ -101,13 +108,17 @@ class _Reader:
         where = f"transform {place or 'itself'} is `{name}`"
         if name == "Lambda":
             raise ConversionError(f"{where}: a function of yours has no stage; write what it does in the pipeline that `--print` shows")
-        if not module.startswith(_HOMES):
+        if not module.startswith(_HOME):
             raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
         if name in _NOTHING:
             return
         handler, is_random = getattr(self, f"_{name}", None), name.startswith("Random") or name in _RANDOM
         if handler is None or is_random and not self.is_training:
-            what = _RANDOM.get(name, "it is not known") if self.is_training or not is_random else "it is random, and a server answers the same each time"
+            what = (
+                _RANDOM.get(name, "it is not known")
+                if self.is_training or not is_random
+                else "it is random, and a server answers the same each time"
+            )
             raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
         handler(each, ".v2." in module)
 
@@ -142,9 +153,17 @@ class _Reader:
         """Filter and arithmetic of a transform that resizes."""
         word, antialias = getattr(each.interpolation, "value", each.interpolation), getattr(each, "antialias", True)
         has_floats = self.floats is not None
-        known = _FLOAT_FILTERS if has_floats else _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        known = (
+            _FLOAT_FILTERS
+            if has_floats
+            else _FILTERS
+            if self.is_tensor
+            else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        )
         if word not in known:
-            self.fail(each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}")
+            self.fail(
+                each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}"
+            )
         if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
             self.fail(each, "antialias", antialias, "expected true for tensors")
         arithmetic = ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
@@ -159,20 +178,40 @@ class _Reader:
     def _Pad(self, each, _):
         self.place(each)
         padding = each.padding
-        sides = [padding] * 4 if isinstance(padding, int) else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
-        if len(sides) != 4 or not all(isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides):
+        sides = (
+            [padding] * 4
+            if isinstance(padding, int)
+            else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
+        )
+        if len(sides) != 4 or not all(
+            isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides
+        ):
             self.fail(each, "padding", padding, f"expected one, two or four whole numbers from 0 to {_LARGEST_BORDER}")
         fill = each.fill
         if isinstance(fill, dict):
             fill = next(iter(fill.values())) if len(fill) == 1 else fill
         colours = [fill] if isinstance(fill, int) else list(fill) if isinstance(fill, (list, tuple)) else [0] if fill is None else fill
-        if not isinstance(colours, list) or len(colours) not in (1, CHANNELS) or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours):
+        if (
+            not isinstance(colours, list)
+            or len(colours) not in (1, CHANNELS)
+            or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours)
+        ):
             self.fail(each, "fill", each.fill, f"expected one or {CHANNELS} whole numbers from 0 to 255")
         if each.padding_mode not in _POLICIES:
             self.fail(each, "padding_mode", each.padding_mode, f"expected one of {', '.join(_POLICIES)}")
         if self.floats is not None and any(colours):
             self.fail(each, "fill", each.fill, "behind floats expected 0; put it first")
         self.made.append(steps.Border(*sides, tuple(colours), _POLICIES[each.padding_mode]))
+
+    def gray(self, each, probability):
+        if self.is_tensor:
+            raise ConversionError(f"transform `{type(each).__name__}` is given a tensor: expected an image of Pillow; put it first")
+        self.made.append(steps.Grayscale(probability))
+
+    def _Grayscale(self, each, _):
+        if each.num_output_channels != CHANNELS:
+            self.fail(each, "num_output_channels", each.num_output_channels, f"expected {CHANNELS}")
+        self.gray(each, 1.0)
 
     def _ToTensor(self, each, _):
         if self.is_tensor:
@@ -193,7 +232,9 @@ class _Reader:
                 return
             self.fail(each, "dtype", dtype, "the image has floats already: expected torch.float32")
         if not self.is_tensor:
-            raise ConversionError(f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first")
+            raise ConversionError(
+                f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first"
+            )
         if str(dtype) == "torch.uint8":
             return
         if str(dtype) != "torch.float32":
@@ -208,7 +249,9 @@ class _Reader:
 
     def _Normalize(self, each, _):
         if self.floats is None:
-            raise ConversionError("transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first")
+            raise ConversionError(
+                "transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first"
+            )
         if self.floats[1] is not None:
             raise ConversionError("transform `Normalize` comes twice: expected it once")
         fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
@@ -218,7 +261,9 @@ class _Reader:
 
     def numbers(self, each, name, most=None):
         pair = getattr(each, name)
-        if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])):
+        if not (
+            isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])
+        ):
             self.fail(each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else ""))
         return tuple(map(float, pair))
 
@@ -235,16 +280,19 @@ class _Reader:
             self._Pad(each, is_v2)
         self.made.append(steps.RandomCrop(*self.sides(each, each.size)))
 
-    def flip(self, each, is_vertical):
+    def probability(self, each):
         if not is_number(each.p) or not 0 <= each.p <= 1:
             self.fail(each, "p", each.p, "expected a probability from 0 to 1")
-        self.made.append(steps.RandomFlip(float(each.p), is_vertical))
+        return float(each.p)
 
     def _RandomHorizontalFlip(self, each, _):
-        self.flip(each, False)
+        self.made.append(steps.RandomFlip(self.probability(each), False))
 
     def _RandomVerticalFlip(self, each, _):
-        self.flip(each, True)
+        self.made.append(steps.RandomFlip(self.probability(each), True))
+
+    def _RandomGrayscale(self, each, _):
+        self.gray(each, self.probability(each))
 
     # Of weights
 

@@ -57,11 +57,27 @@ CLASSES = {
     "MaskFormerImageProcessor": ("mask2former", {**_EDGES, "size_divisor": 32}),
     "SamImageProcessor": (
         "sam",
-        {**_ON, **_IMAGENET, **_LINEAR, "size": {"longest_edge": 1024}, "do_convert_rgb": True, "do_pad": True, **_square(1024, "pad_size")},
+        {
+            **_ON,
+            **_IMAGENET,
+            **_LINEAR,
+            "size": {"longest_edge": 1024},
+            "do_convert_rgb": True,
+            "do_pad": True,
+            **_square(1024, "pad_size"),
+        },
     ),
     "VideoMAEImageProcessor": (
         "frames",
-        {**_ON, **_STANDARD, **_LINEAR, "size": {"shortest_edge": 224}, "default_to_square": False, **_square(224, "crop_size"), "do_center_crop": True},
+        {
+            **_ON,
+            **_STANDARD,
+            **_LINEAR,
+            "size": {"shortest_edge": 224},
+            "default_to_square": False,
+            **_square(224, "crop_size"),
+            "do_center_crop": True,
+        },
     ),
 }
 

@@ -5,7 +5,7 @@ import re
 from .description import ConversionError
 
 _GAP = re.compile(r"(\s|#[^\n]*(\n|$))*")
-_TOKEN = re.compile(r'''"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w.+-]+|[{}\[\]<>:,;]''')
+_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w.+-]+|[{}\[\]<>:,;]""")
 # Configurations are small and flat.
 _DEEPEST, _LARGEST = 32, 1 << 20
 
@@ -31,7 +31,7 @@ def _tokens(text):
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ValueError(f"expected a name or a value, found {text[place:place + 20]!r}")
+            raise ValueError(f"expected a name or a value, found {text[place : place + 20]!r}")
         found.append(match.group())
         place = _GAP.match(text, match.end()).end()
     return found[::-1]

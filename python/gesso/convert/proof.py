@@ -36,7 +36,9 @@ class Proof:
             if differing:
                 lines.append(f"{name}: largest difference {found.largest:.6g}, mean {found.mean:.6g}")
                 worst = sorted(differing, key=lambda file: -file.largest)[:_SHOWN]
-                lines += [f"  {file.path}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most" for file in worst]
+                lines += [
+                    f"  {file.path}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most" for file in worst
+                ]
             if misshapen:
                 lines.append(f"{name}: another shape on {len(misshapen)} of {self.files}")
                 lines += [f"  {path}: {ours} in place of {theirs}" for path, ours, theirs in misshapen[:_SHOWN]]

@@ -33,7 +33,9 @@ class Model:
         """The input for the stage's output of that name, or the only one."""
         named = [tensor for tensor in self.inputs if tensor.name == output]
         if not named and len(self.inputs) != 1:
-            raise ConversionError(f"model `{self.name}` has inputs {[tensor.name for tensor in self.inputs]}: expected one, or one of the name `{output}`")
+            raise ConversionError(
+                f"model `{self.name}` has inputs {[tensor.name for tensor in self.inputs]}: expected one, or one of the name `{output}`"
+            )
         return (named or self.inputs)[0]
 
     def options(self, output):
@@ -55,7 +57,9 @@ def model(repository, name):
         try:
             return tuple(Tensor(each["name"][0], each["data_type"][0], tuple(map(int, each["dims"]))) for each in found)
         except (KeyError, ValueError, TypeError) as error:
-            raise ConversionError(f"`{path}`: expected `name`, `data_type` and `dims` of each {kind}; {error} is missing or wrong") from error
+            raise ConversionError(
+                f"`{path}`: expected `name`, `data_type` and `dims` of each {kind}; {error} is missing or wrong"
+            ) from error
 
     try:
         most = int(fields.get("max_batch_size", ["0"])[0])
@@ -82,9 +86,13 @@ def connections(stage, behind):
             raise ConversionError(f"input `{tensor.name}` of model `{behind.name}`: the stage has no output for it, only {list(made)}")
         kind, shape = made[output]
         if tensor.type != _TYPES[kind]:
-            raise ConversionError(f"input `{tensor.name}` of model `{behind.name}` is {tensor.type}: the stage's `{output}` is {_TYPES[kind]}")
+            raise ConversionError(
+                f"input `{tensor.name}` of model `{behind.name}` is {tensor.type}: the stage's `{output}` is {_TYPES[kind]}"
+            )
         if not _fits(tensor.dims, shape):
-            raise ConversionError(f"input `{tensor.name}` of model `{behind.name}` has dims {list(tensor.dims)}: the stage's `{output}` has {list(shape)}")
+            raise ConversionError(
+                f"input `{tensor.name}` of model `{behind.name}` has dims {list(tensor.dims)}: the stage's `{output}` has {list(shape)}"
+            )
         pairs.append((output, tensor.name))
     return pairs
 
@@ -101,7 +109,9 @@ def ensemble(stage, name, behind, batch_size):
     used = {output for output, _ in pairs} | {tensor.name for tensor in behind.outputs}
     beside = [Tensor(extra, _TYPES[made[extra][0]], made[extra][1]) for extra in stage.extras if extra not in used]
     first = [_map("input", stage.input, stage.input)]
-    first += [_map("output", output, f"stage.{output}") for output, _ in pairs] + [_map("output", tensor.name, tensor.name) for tensor in beside]
+    first += [_map("output", output, f"stage.{output}") for output, _ in pairs] + [
+        _map("output", tensor.name, tensor.name) for tensor in beside
+    ]
     second = [_map("input", tensor, f"stage.{output}") for output, tensor in pairs]
     second += [_map("output", tensor.name, tensor.name) for tensor in behind.outputs]
     lines = [

@@ -169,7 +169,9 @@ class Patches(_Varies):
     most: int
 
     def lines(self):
-        whole = [f"new_{side} = math.max(math.ceil({side} * {{}} / {self.side}) * {self.side}, {self.side})" for side in ("height", "width")]
+        whole = [
+            f"new_{side} = math.max(math.ceil({side} * {{}} / {self.side}) * {self.side}, {self.side})" for side in ("height", "width")
+        ]
         return [
             f"smallest, largest = exact({1e-5 / 10!r}, height), exact(100.0, height)",
             f"for _ in range({_HALVINGS}):",

@@ -10,7 +10,13 @@ from . import sizes
 _LONGEST_LINE = 120
 _TYPES = {"float32": "types.FLOAT", "float16": "types.FLOAT16"}
 # DALI's filters.
-_INTERPOLATIONS = {"nearest": "INTERP_NN", "nearest-exact": "INTERP_NN", "linear": "INTERP_LINEAR", "cubic": "INTERP_CUBIC", "lanczos": "INTERP_LANCZOS3"}
+_INTERPOLATIONS = {
+    "nearest": "INTERP_NN",
+    "nearest-exact": "INTERP_NN",
+    "linear": "INTERP_LINEAR",
+    "cubic": "INTERP_CUBIC",
+    "lanczos": "INTERP_LANCZOS3",
+}
 # What `fn.crop_mirror_normalize` computes in one operator: by scaling, and whether the factor must be 1 / 255.
 _NORMALIZATIONS = {"divide": "torchvision", "multiply": "torchvision-v2", "multiply-float64": "torchvision", "fused": "transformers-fast"}
 _ONE_255TH = 1 / 255
@@ -106,13 +112,17 @@ class _Writer:
             self.call("images", "resize", "images", **size, **filters)
         else:
             rounding = {"even": "even", "truncate": "truncate", "floor": "truncate"}[crop.rounding]
-            self.call("images", "resize_crop_mirror", "images", **size, crop=[crop.height, crop.width], rounding=self.exact(rounding), **filters)
+            self.call(
+                "images", "resize_crop_mirror", "images", **size, crop=[crop.height, crop.width], rounding=self.exact(rounding), **filters
+            )
 
     def filters(self, step):
         if not self.is_dali:
             return {"arithmetic": step.arithmetic, "filter": step.filter}
         if step.filter not in _INTERPOLATIONS:
-            raise steps.ConversionError(f"filter `{step.filter}`: DALI does not have it; expected one of {', '.join(_INTERPOLATIONS)} for `--arithmetic dali`")
+            raise steps.ConversionError(
+                f"filter `{step.filter}`: DALI does not have it; expected one of {', '.join(_INTERPOLATIONS)} for `--arithmetic dali`"
+            )
         interpolation = _Code(f"types.{_INTERPOLATIONS[step.filter]}")
         return {"interp_type": interpolation, "antialias": False if step.arithmetic == "opencv" else None}
 
@@ -124,7 +134,9 @@ class _Writer:
             self.call("images", "crop", "images", **window, rounding="truncate", out_of_bounds_policy="trim_to_shape")
             self.call("images", "crop", "images", **window, rounding="round", out_of_bounds_policy="pad", fill_values=fill)
         else:
-            self.call("images", "crop", "images", **window, rounding=self.exact(step.rounding), out_of_bounds_policy="pad", fill_values=fill)
+            self.call(
+                "images", "crop", "images", **window, rounding=self.exact(step.rounding), out_of_bounds_policy="pad", fill_values=fill
+            )
 
     def random_resized_crop(self, step):
         window = {"size": [step.height, step.width], "random_area": step.area, "random_aspect_ratio": step.ratio}
@@ -140,6 +152,16 @@ class _Writer:
     def random_flip(self, step):
         chosen = _Code(f"fn.random.coin_flip(probability={step.probability!r})")
         self.call("images", "flip", "images", horizontal=0 if step.is_vertical else chosen, vertical=chosen if step.is_vertical else None)
+
+    def grayscale(self, step):
+        self.line("red, green, blue = (fn.cast(images[:, :, channel], dtype=types.INT32) for channel in range(3))")
+        self.line("gray = fn.cast((red * 19595 + green * 38470 + blue * 7471 + 32768) // 65536, dtype=types.UINT8)")
+        self.call("gray", "stack", "gray", "gray", "gray", axis=2, axis_name="C")
+        if step.probability == 1:
+            self.line("images = gray")
+        else:
+            self.line(f"is_gray = fn.random.coin_flip(probability={step.probability!r}, dtype=types.UINT8)")
+            self.line("images = is_gray * gray + (is_gray == 0) * images")
 
     def border(self, step):
         self.line("shape = images.shape()")
@@ -168,7 +190,14 @@ class _Writer:
             self.call("pixels", "crop_mirror_normalize", "images", mean=mean, std=std, **common)
         elif self.is_dali:
             scale = 1 if step.scaling == "none" else 255 if step.scaling == "divide" else 1 / step.factor
-            self.call("pixels", "crop_mirror_normalize", "images", mean=[scale * each for each in mean], std=[scale * each for each in std], **common)
+            self.call(
+                "pixels",
+                "crop_mirror_normalize",
+                "images",
+                mean=[scale * each for each in mean],
+                std=[scale * each for each in std],
+                **common,
+            )
         elif is_usual:
             self.call("pixels", "crop_mirror_normalize", "images", mean=mean, std=std, arithmetic=_NORMALIZATIONS[step.scaling], **common)
         else:
@@ -179,7 +208,9 @@ class _Writer:
         mean, std = step.mean, step.std
         if step.scaling == "multiply-float64":
             self.line(f"values = [float(np.float32(value * {step.factor!r})) for value in range(256)]")
-            self.call("pixels", "lookup_table", "images", keys=_Code("list(range(256))"), values=_Code("values"), dtype=_Code("types.FLOAT"))
+            self.call(
+                "pixels", "lookup_table", "images", keys=_Code("list(range(256))"), values=_Code("values"), dtype=_Code("types.FLOAT")
+            )
         else:
             self.call("pixels", "cast", "images", dtype=_Code("types.FLOAT"))
         if step.scaling == "multiply":
@@ -234,6 +265,7 @@ class _Writer:
             steps.RandomResizedCrop: self.random_resized_crop,
             steps.RandomCrop: self.random_crop,
             steps.RandomFlip: self.random_flip,
+            steps.Grayscale: self.grayscale,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
             steps.Floats: self.floats,
