@@ -22,8 +22,8 @@ import exact_pixels
 
 CASES = int(os.environ.get("GESSO_EXACT_CASES", "1000"))
 BATCH = 50
-ARITHMETICS = list(exact_pixels.LIBRARIES)
-FILTERS = {library.arithmetic: library.filters for library in exact_pixels.LIBRARIES.values()}
+ARITHMETICS = [library.name for library in exact_pixels.OF_BYTES]
+FILTERS = {library.name: library.filters for library in exact_pixels.OF_BYTES}
 
 
 def outputs(images, define, inputs=None, devices=("cpu", "gpu")):
@@ -165,7 +165,7 @@ def test_from_file_to_pixels(arithmetic, behind, decoder):
     for number, photo in enumerate(photos(40)):
         file = io.BytesIO()
         photo = image.fromarray(photo).resize((320 + number, 240), image.BICUBIC)
-        photo.save(file, "JPEG", subsampling=number % 3, quality=70 + number % 30, progressive=number % 7 == 0)
+        photo.save(file, "JPEG", subsampling=number % 3, quality=70 + number % 20, progressive=number % 7 == 0)
         files.append(np.frombuffer(file.getvalue(), np.uint8))
     made = []
     for device in ("cpu", "mixed"):
