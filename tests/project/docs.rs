@@ -90,6 +90,23 @@ fn every_link_leads_somewhere() {
     }
 }
 
+/// The recipes of `guides/training` have an index of their own.
+#[test]
+fn every_page_is_in_the_index() {
+    let docs = root().join("docs");
+    let index = std::fs::read_to_string(docs.join("README.md")).unwrap();
+    let mut found = Vec::new();
+    files(&docs, "md", &mut found);
+    for path in found {
+        let name = path.strip_prefix(&docs).unwrap().display().to_string();
+        let is_elsewhere = name == "README.md" || name.starts_with("guides/training/");
+        assert!(
+            is_elsewhere || index.contains(&format!("]({name})")),
+            "docs/README.md has no link to {name}"
+        );
+    }
+}
+
 /// Names between backticks that say a folder and a source file, `gpu/jpeg/share.rs` say. Paths may leave out their first folders. The changelog speaks
 /// of files that have moved since, and `1` is a version of a model.
 #[test]
