@@ -12,14 +12,8 @@ struct Operand {
   int64_t stride[MAX_AXES];  // in elements, innermost first
 };
 
-struct Row {
-  RESULT *to;
-  const Operand *operands;
-  uint64_t elements;
-  uint64_t axes;
-  uint64_t extent[MAX_AXES];  // innermost first
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/arithmetic.cuh"
+
 static_assert(sizeof(Operand) == OPERAND_BYTES, "an operand has another size in Rust");
 
 template <class T> constexpr bool is_real = false;

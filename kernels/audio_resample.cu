@@ -1,22 +1,7 @@
 // Signals at another rate, by a windowed sinc from a table. FROM and TO are the types of their elements; a row of the table is a signal.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;  // of the output
-  int64_t frames;     // of the input
-  double step;        // frames of the input for one of the output
-  uint64_t channels;
-};
-
-struct Params {
-  const float *table;  // starts and ends with zeros, so that interpolation needs no bounds
-  float scale, center;
-  int32_t lobes;
-  int32_t entries;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/audio_resample.cuh"
 
 // Frames of the output between positions that are computed in double precision.
 constexpr uint64_t BLOCK = 256;

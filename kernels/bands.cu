@@ -7,17 +7,7 @@ struct Band {
   float scale;            // of the sum
 };
 
-struct Row {
-  float *to;
-  const float *from;
-  const Band *bands;
-  const float *weights;
-  uint64_t elements;       // of the output
-  uint32_t extent, count;  // of the dimension, and how many bands it becomes
-  uint32_t inner;          // elements of the dimensions behind it
-  uint32_t unused;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/bands.cuh"
 
 extern "C" __global__ void bands(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];

@@ -1,17 +1,7 @@
 // Relative bounding boxes mirrored with their image. A row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  float *to;
-  const float *from;
-  uint64_t boxes;
-  uint32_t flipped[2];  // whether left and right change places, and top and bottom
-};
-
-struct Params {
-  uint32_t has_ends;  // a box is left, top, right, bottom; else left, top, width, height
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/bb_flip.cuh"
 
 extern "C" __global__ void bb_flip(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

@@ -6,25 +6,7 @@ struct Box {
   float corners[4];  // left, top, right, bottom
 };
 
-struct Row {
-  Box *told;
-  int32_t *labels_told;  // holds the numbers of boxes meanwhile
-  const Box *boxes;
-  const int32_t *labels;
-  uint32_t *closest;  // for each box the anchor that it has most in common with
-  uint64_t count;
-};
-
-struct Params {
-  const Box *anchors;
-  uint64_t count;
-  float criteria;
-  uint32_t tells_offsets;
-  float scale;
-  float means[4], stds[4];
-  uint32_t unused;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/box_encoder.cuh"
 
 __device__ inline float area(const Box &box) { return (box.corners[2] - box.corners[0]) * (box.corners[3] - box.corners[1]); }
 

@@ -1,12 +1,7 @@
 // Another element type, with saturation. FROM and TO are the types; a row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/cast.cuh"
 
 extern "C" __global__ void cast(const Row *rows, uint32_t count, NoParams) {
   const Row row = rows[blockIdx.y];

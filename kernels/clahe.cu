@@ -13,17 +13,7 @@ struct Lab {
   uint8_t levels[4096];
 };
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  uint8_t *tables;  // 256 levels for each tile, tiles row by row
-  const Lab *lab;
-  uint64_t step;  // elements from one pixel to the next
-  uint32_t size[2], tiles[2], tile[2];  // along x and y: pixels of the image, tiles, pixels of a tile
-  uint32_t limit;  // largest count of a level; 0: any
-  float scale;     // levels for each pixel of a tile
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/clahe.cuh"
 
 __device__ inline int rounded(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline int level(int value) { return min(max(value, 0), 255); }

@@ -1,14 +1,7 @@
 // Every pixel as a linear function of its channels. FROM and TO are the types; a row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;  // channels of the sample, or pixels where they are mixed
-  float factor[9];    // one, or a row of three for each channel of the output
-  float addend;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/color.cuh"
 
 extern "C" __global__ void scale_add(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];

@@ -7,12 +7,7 @@
 #define YCBCR 3
 #define CHANNELS(SPACE) ((SPACE) == GRAY ? 1 : 3)
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  uint64_t pixels;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/color_space.cuh"
 
 // Red, green and blue of a pixel; of a gray one the gray.
 __device__ inline void read_rgb(const uint8_t *from, float rgb[3]) {

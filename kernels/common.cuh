@@ -28,7 +28,7 @@ __device__ inline half_t to_half(float f) {
   return h;
 }
 
-// ROW_BYTES and PARAM_BYTES are the sizes of the Rust structs.
+// For structs that are not made from those in Rust (layouts/): ROW_BYTES and PARAM_BYTES are their sizes there.
 #define CHECK_LAYOUT(Row, Params)                                                        \
   static_assert(sizeof(Row) == ROW_BYTES, "a row has another size in Rust");             \
   static_assert(sizeof(Params) == PARAM_BYTES, "the parameters have another size in Rust")

@@ -2,18 +2,7 @@
 // types; a row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  const float *window;  // `taps` of them, an odd number
-  const float *more;    // what is added; nothing: 0
-  uint64_t elements;
-  uint64_t extent;  // of the dimension
-  uint64_t inner;   // elements of the dimensions behind it
-  uint32_t taps;
-  float scale;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/convolve.cuh"
 
 // Where position `at` is in a dimension of `extent`.
 __device__ inline int mirrored(int at, int extent) {

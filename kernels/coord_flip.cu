@@ -1,16 +1,7 @@
 // Points mirrored at a center. A row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  float *to;
-  const float *from;
-  uint64_t elements;
-  uint32_t coordinates;  // of a point
-  uint32_t flipped;      // a bit for each that is mirrored
-  float twice[3];        // the center, twice
-  uint32_t unused;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/coord_flip.cuh"
 
 extern "C" __global__ void coord_flip(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];

@@ -2,14 +2,7 @@
 // to where they belong, and parts of tensors that are joined. A row of the table has any number of runs of one length.
 #include "common.cuh"
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  uint64_t bytes;  // of a run
-  uint64_t count;  // runs
-  uint64_t pitch;  // bytes from one to the next in the output
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/copy.cuh"
 
 // A sample has at most 2^31 bytes, so that positions in it fit into 32 bits, which are quick to divide.
 template <class Word> __device__ inline void copy_words(const Row &row, uint64_t first, uint64_t step) {

@@ -4,25 +4,7 @@
 //   TABLES  bytes become the values that the host made of each byte: another library's arithmetic, to the bit
 #include "common.cuh"
 
-struct Dimension {
-  int64_t stride;   // elements between neighbours in the source
-  int64_t anchor;   // of the window
-  uint32_t source;  // elements of the source along it
-  uint32_t window;  // elements of the output along it
-  uint32_t mirror;
-  uint32_t unused;
-};
-
-struct Row {
-  DST *to;
-  const SRC *from;
-  const float *factor, *bias, *fill;  // a value for each channel of the output; with TABLES factors are 256 values for each channel of the source
-  uint64_t elements;                  // of the output
-  uint32_t channel;                   // which dimension
-  uint32_t channels;                  // of the source
-  Dimension dimensions[MAX_NDIM];     // NDIM of them are used
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/crop_mirror_normalize.cuh"
 
 __device__ inline float normalized(const Row &row, SRC value, uint32_t channel) {
 #ifdef TABLES

@@ -2,13 +2,7 @@
 // aware, 2 gray, 3 by gradients is the ALGORITHM. ELEMENT is the type; a row of the table is an image.
 #include "common.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  uint32_t height, width;
-  uint32_t blue[2];  // row and column of the first blue pixel
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/debayer.cuh"
 
 // Gray has one channel.
 constexpr int CHANNELS = ALGORITHM == 2 ? 1 : 3;

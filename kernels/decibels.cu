@@ -1,19 +1,7 @@
 // Decibels of a reference: a given one, or the largest value of the sample. A row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  float *to;
-  const float *from;
-  float *largest;  // of each of PARTS parts; nothing: 0
-  uint64_t elements;
-};
-
-struct Params {
-  float factor;   // of the binary logarithm
-  float floor;    // the lowest ratio
-  float inverse;  // of a given reference
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/decibels.cuh"
 
 constexpr uint32_t PARTS = 64, THREADS = 256;
 

@@ -3,22 +3,7 @@
 // The same roundings as the host's decoder: halves away from zero.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const uint8_t *from;
-  // Output pixel (x, y) is stored at start + x * step_x + y * step_y, in pixels.
-  int64_t start, step_x, step_y;
-  uint32_t width, height;
-  // Samples of an output pixel: IN, or 1 for the first of them.
-  uint32_t channels, unused;
-};
-
-struct Params {
-  float level;
-  // Weights of red, green and blue, and what is added.
-  float studio[3][4];
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/decoded.cuh"
 
 template <class T> __device__ inline T element(float v) { return convert<T>(roundf(v)); }
 template <> __device__ inline float element<float>(float v) { return v; }

@@ -3,29 +3,9 @@
 #include "random.cuh"
 #include "sampled.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  uint64_t key;  // of the image's random numbers
-  uint64_t sequence;
-  uint64_t pixels;
-  uint64_t channels;
-  int32_t size[2];  // columns, rows
-  uint32_t is_changed;
-  float fill;  // outside of the image, as an element holds it
-};
+#include "layouts/displace.cuh"
 
 // How far pixels move along one axis, by their place on the other.
-struct Wave {
-  float amplitude, frequency, phase;
-};
-
-struct Params {
-  Wave waves[2];  // along x, along y
-  uint32_t most;  // pixels along each axis
-  uint32_t is_linear;
-};
-CHECK_LAYOUT(Row, Params);
 
 struct Place {
   float x, y;

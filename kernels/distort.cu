@@ -3,13 +3,7 @@
 // of DALI's GPU operator: a frequency in the middle between two steps, which many are, is rounded to the same of them.
 #include "common.cuh"
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  const float *steps;  // of quantisation: 64 of luma, 64 of chroma, frequencies along x next to each other
-  uint32_t width, height;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/distort.cuh"
 
 constexpr uint32_t THREADS = 256, SQUARES = THREADS / 64, SIDE = 16, BLOCKS = 6;
 // A column more than there is, so that columns lie in different banks.

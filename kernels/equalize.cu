@@ -1,13 +1,7 @@
 // Histograms of channels spread over all values. A row of the table is a channel of an image; a block works on one.
 #include "common.cuh"
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  uint64_t pixels;
-  uint64_t step;  // elements from one pixel to the next
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/equalize.cuh"
 
 extern "C" __global__ void equalize(const Row *rows, uint32_t count, NoParams) {
   __shared__ uint32_t histogram[256];

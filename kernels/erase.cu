@@ -2,24 +2,9 @@
 #include "common.cuh"
 
 // A dimension of the region.
-struct Axis {
-  uint64_t extent;
-  uint64_t stride;  // distance of neighbours, in elements of the sample
-};
+#include "layouts/erase.cuh"
 
 constexpr uint32_t MAX_AXES = 6;
-
-struct Row {
-  TO *to;                // the sample
-  const TO *fill;
-  uint64_t fill_values;  // how many, one for each position of a dimension
-  uint64_t fill_repeat;  // elements of the sample that have the same one
-  uint64_t first;        // of the region, in elements of the sample
-  uint64_t elements;     // of the region
-  uint64_t axes;
-  Axis axis[MAX_AXES];   // innermost first
-};
-CHECK_LAYOUT(Row, NoParams);
 
 // A sample has at most 2^31 bytes: 32 bits hold a position and are quick to divide.
 extern "C" __global__ void erase(const Row *__restrict__ rows, uint32_t count, NoParams) {

@@ -2,20 +2,7 @@
 #include "common.cuh"
 #include "border.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  const float *weights;
-  const FROM *fill;  // nothing: 0
-  int32_t source[2], target[2], size[2], before[2];  // rows, columns
-  int32_t channels;
-  int32_t unused;
-};
-
-struct Params {
-  uint32_t border;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/filter.cuh"
 
 extern "C" __global__ void filter(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

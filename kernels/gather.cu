@@ -6,32 +6,11 @@
 #include "common.cuh"
 
 // A dimension of the output.
-struct Axis {
-  uint64_t extent;
-  int64_t stride;  // distance of neighbours in the input, in elements
-  int64_t anchor;  // position in the input of the first one
-  int64_t source;  // positions that the input has
-};
+#include "layouts/gather.cuh"
 
 constexpr uint32_t MAX_AXES = 6;
 
-struct Row {
-  TO *to;
-  const FROM *from;     // the element at position 0 of every axis
-  const TO *fill;       // what stands for elements outside of the input
-  uint64_t fill_values; // how many, one for each position of a dimension
-  uint64_t fill_repeat; // elements of the output that have the same one
-  uint64_t elements;    // of the output
-  uint64_t axes;        // at least one
-  Axis axis[MAX_AXES];  // innermost first
-};
-
 enum Border : uint32_t { FILL, CLAMP, REFLECT_1001, REFLECT_101, WRAP };
-
-struct Params {
-  Border border;
-};
-CHECK_LAYOUT(Row, Params);
 
 constexpr uint32_t CHUNK = 8 / sizeof(TO);
 

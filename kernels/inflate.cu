@@ -2,14 +2,7 @@
 // https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
 #include "common.cuh"
 
-struct Row {
-  uint8_t *to;
-  const uint8_t *from;
-  uint64_t to_bytes;
-  uint64_t from_bytes;
-  uint32_t *outcome;  // an Outcome
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/inflate.cuh"
 
 // What became of a block, in the order of OUTCOMES in src/ops/decode/decoders_inflate.rs.
 enum Outcome : uint32_t { INFLATED, ENDS_EARLY, TOO_LONG, ZERO_OFFSET, OFFSET_OUTSIDE };

@@ -1,17 +1,7 @@
 // Values of keys. A row of the table is a sample.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;
-};
-
-struct Params {
-  const TO *values;  // of the keys from 0 on, and behind them that of all others
-  uint64_t keys;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/lookup.cuh"
 
 extern "C" __global__ void lookup(const Row *rows, uint32_t count, Params params) {
   const Row row = rows[blockIdx.y];

@@ -2,14 +2,7 @@
 #include "common.cuh"
 #include "border.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  int32_t size[2], window[2];  // columns, rows
-  int32_t channels;
-  int32_t unused;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/median.cuh"
 
 constexpr int BITS = 8 * sizeof(ELEMENT);
 

@@ -2,19 +2,7 @@
 #include "common.cuh"
 #include "border.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  int32_t size[2], mask[2], before[2];  // columns, rows
-  int32_t channels;
-  int32_t unused;
-};
-
-struct Params {
-  uint32_t border;
-  uint32_t smallest;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/morphology.cuh"
 
 extern "C" __global__ void morphology(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

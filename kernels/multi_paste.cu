@@ -7,15 +7,7 @@ struct Region {
   uint64_t top, left, height, width;  // on the canvas
 };
 
-struct Row {
-  TO *to;
-  const Region *regions;
-  uint64_t count;
-  uint64_t pixels;
-  uint64_t width;
-  uint64_t channels;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/multi_paste.cuh"
 
 extern "C" __global__ void multi_paste(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];

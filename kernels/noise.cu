@@ -1,19 +1,7 @@
 // Images with random errors. ELEMENT is the type of their elements, REAL the one that numbers are drawn in; a row of the table is an image.
 #include "poisson.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  uint64_t key;
-  uint64_t sequence;
-  uint64_t pixels;        // of which each has a random number
-  uint64_t channels;
-  uint64_t pixel_step;    // elements from one to the next
-  uint64_t channel_step;
-  uint64_t salt, pepper;  // the bytes of bright and of dark elements
-  float first, second;    // mean and deviation; or what the numbers of errors and of bright errors are below; or what an event adds
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/noise.cuh"
 
 // Every element of a pixel gets what `change` makes of it and of the pixel's random numbers.
 template <class Change> __device__ inline void change_all(const Row &row, Change change) {

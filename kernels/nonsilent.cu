@@ -2,19 +2,7 @@
 // is a signal.
 #include "common.cuh"
 
-struct Row {
-  const FROM *from;
-  float *means;        // of the squares of every window
-  int32_t *begin, *length;
-  uint64_t positions;  // of windows
-  uint64_t window;     // elements
-};
-
-struct Params {
-  float ratio;      // of the threshold to the reference
-  float reference;  // negative: the loudest window
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/nonsilent.cuh"
 
 // Windows whose sums follow from one another.
 constexpr uint64_t RUN = 256;

@@ -3,29 +3,9 @@
 #include "common.cuh"
 
 // A dimension of the sample.
-struct Axis {
-  uint64_t extent;
-  uint64_t parameter;  // distance of the parameters of neighbours; 0: they have the same
-};
+#include "layouts/normalize.cuh"
 
 constexpr uint32_t MAX_AXES = 16;
-
-struct Row {
-  const FROM *from;
-  TO *to;
-  const float *means;
-  const float *scales;
-  uint64_t mean_step;   // distance of the means of neighbouring parameters: 1, or 0 when there is one for all
-  uint64_t scale_step;  // the same of scales
-  uint64_t elements;
-  uint64_t axes;
-  Axis axis[MAX_AXES];  // innermost first
-};
-
-struct Params {
-  float shift;
-};
-CHECK_LAYOUT(Row, Params);
 
 // A sample has at most 2^31 bytes: 32 bits hold a position and are quick to divide.
 extern "C" __global__ void normalize(const Row *__restrict__ rows, uint32_t count, Params params) {

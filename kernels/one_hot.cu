@@ -2,19 +2,7 @@
 // elements of the output, whose types do not matter here.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;  // of the output
-  uint64_t classes;
-  uint64_t inner;     // elements of the output from one class to the next
-};
-
-struct Params {
-  uint64_t on;  // the bits of an element
-  uint64_t off;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/one_hot.cuh"
 
 // Fractions are dropped.
 __device__ inline int64_t number(half_t v) { return convert<int64_t>(truncf(to_float(v))); }

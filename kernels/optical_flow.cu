@@ -2,18 +2,7 @@
 // the engine has gaps between its rows. With CHANNELS 1 frames are gray, else red, green, blue and 255 for each pixel.
 #include "common.cuh"
 
-struct Row {
-  uint64_t to;
-  uint64_t from;
-  uint64_t elements;  // pixels of a frame, vectors of a field
-  uint32_t width;     // elements of a row
-  uint32_t pitch;     // bytes from a row to the next one, where the engine has them
-};
-
-struct Params {
-  uint32_t red;  // which channel of a frame is red
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/optical_flow.cuh"
 
 // Where the engine has element `i`, from `base` on.
 template <class T> __device__ inline T *element(uint64_t base, const Row &row, uint64_t i) {

@@ -4,19 +4,7 @@
 #include "border.cuh"
 #include "weights.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  double matrix[3][3];
-  uint64_t pixels;
-  int32_t source[2];  // columns, rows
-  uint32_t width;     // of the output
-  uint32_t channels;
-  uint32_t is_coarse;  // places lie on a grid
-  uint32_t border;
-  float fill[4];  // for each channel, as an element holds it
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/perspective.cuh"
 
 struct Place {
   float x, y;

@@ -2,15 +2,7 @@
 // is a sample.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t points;
-  uint32_t from_coordinates, to_coordinates;
-  float matrix[MAX][MAX];
-  float translation[MAX];
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/points.cuh"
 
 extern "C" __global__ void points(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];

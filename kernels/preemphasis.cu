@@ -2,20 +2,9 @@
 // table is a signal.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  uint64_t elements;
-  float coefficient;
-  uint32_t unused;
-};
-
 enum Border : uint32_t { CLAMP, REFLECT, ZERO };
 
-struct Params {
-  Border border;  // what comes before the first element: itself, the second, or silence
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/preemphasis.cuh"
 
 extern "C" __global__ void preemphasis(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

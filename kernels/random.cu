@@ -2,17 +2,7 @@
 // in; a row of the table is a sample.
 #include "random.cuh"
 
-struct Row {
-  TO *to;
-  uint64_t elements;
-  uint64_t key;
-  uint64_t sequence;
-  const float *values;  // of `one_of`, `count` of them
-  uint64_t count;       // for `coin_flip` the largest word that means one
-  double low, factor;   // for `normal` the mean and the deviation
-  double last;          // largest number of `uniform`
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/random.cuh"
 
 template <class Draw> __device__ inline void draw_all(const Row &row, Draw draw) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;

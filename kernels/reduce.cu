@@ -9,35 +9,9 @@ enum { SUM, SQUARES, DISTANCES, LEAST, MOST };
 enum { PLAIN, MEAN, ROOT, SCALE };
 
 // A dimension of the sample.
-struct Axis {
-  uint64_t extent;
-  uint64_t stride;  // distance of neighbours, in elements
-  uint64_t result;  // distance of their results; 0: the dimension is folded
-};
+#include "layouts/reduce.cuh"
 
 constexpr uint32_t MAX_AXES = 16;
-
-struct Row {
-  const FROM *from;
-  TO *to;
-  ACC *parts;           // folds of chunks, those of the first chunk of all results first; null: each result has one chunk
-  const float *means;
-  uint64_t mean_step;   // distance of the means of neighbouring results: 1, or 0 when there is one for all
-  uint64_t results;
-  uint64_t each;        // elements of a result
-  uint64_t chunks;      // into which these are cut
-  uint64_t lanes;       // threads that fold a chunk; a power of two, at most THREADS
-  uint64_t step;        // distance of neighbouring elements of a result; 0: there is no one distance
-  uint64_t axes;
-  Axis axis[MAX_AXES];  // innermost first
-};
-
-struct Params {
-  float scale;    // for SCALE: the deviation
-  float epsilon;  // and what is added to the variance
-  int64_t ddof;   // subtracted from the number of elements
-};
-CHECK_LAYOUT(Row, Params);
 
 RANGE(float, -3.402823466e38f, 3.402823466e38f);
 

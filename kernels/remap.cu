@@ -4,19 +4,7 @@
 #include "sampled.cuh"
 #include "weights.cuh"
 
-struct Row {
-  ELEMENT *to;
-  const ELEMENT *from;
-  const float *maps[2];  // x, y
-  int32_t source[2];     // columns, rows
-  uint64_t pixels;
-  uint64_t channels;
-};
-
-struct Params {
-  float shift;  // what is added to places, so that the first pixel goes from 0 to 1
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/remap.cuh"
 
 constexpr float FAR = 1e9f;
 

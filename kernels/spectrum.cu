@@ -7,25 +7,7 @@ struct Turn {
   float cos, sin;
 };
 
-struct Row {
-  float *to;
-  const float *from;
-  int64_t samples;
-  uint64_t windows;
-};
-
-struct Params {
-  const float *window;  // `taps` factors
-  const Turn *turns;    // by i / LENGTH of a circle, clockwise; for a convolution by i / SPAN
-  const Turn *chirp;    // for a convolution, by i * i / (2 * LENGTH)
-  const Turn *filter;   // and the spectrum that it multiplies by, in the order of reversed bits
-  float *memory;        // large transforms: of each block
-  uint32_t taps;
-  uint32_t step;    // samples from a window to the next
-  int32_t before;   // samples of the first window before the signal
-  uint32_t mirrors, squares, bins_last;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/spectrum.cuh"
 
 constexpr uint32_t BINS = LENGTH / 2 + 1;
 

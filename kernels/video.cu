@@ -3,22 +3,9 @@
 // ways, and the samples of blue and red take turns. There is no table: the parameters are the picture.
 #include "common.cuh"
 
-struct Row {
-  uint32_t unused;
-};
-struct Params {
-  uint8_t *to;
-  // Of the window that is shown. Without PLANAR, `red` is not used.
-  const uint8_t *luma, *blue, *red;
-  // Bytes from a row to the next one.
-  uint32_t pitch;
-  uint32_t width, height;
-  // Bits of a sample.
-  uint32_t depth;
-  // Of 2^-13, for differences of 2^-9 of a level.
-  int32_t black, luma_factor, red_of_red, green_of_red, green_of_blue, blue_of_blue;
-};
-CHECK_LAYOUT(Row, Params);
+#include "layouts/video.cuh"
+
+typedef NoParams Row;
 
 // Between which two of `from` samples sample `at` of `to` lies, and how near to the second, in parts of 2^bits.
 struct Place {
@@ -59,10 +46,10 @@ extern "C" __global__ void video(const Row *, uint32_t, Params p) {
     const int64_t blue = chroma(p, p.blue, across, down);
     const int64_t red = chroma(p, PLANAR ? p.red : p.blue + sizeof(SAMPLE), across, down);
     const int32_t luma = sample(p, p.luma, x, y) << (15 - p.depth);
-    const int64_t light = (int64_t)(luma * 4 - p.black) * p.luma_factor + (1 << 21);
+    const int64_t light = (int64_t)(luma * 4 - p.factors.black) * p.factors.luma + (1 << 21);
     uint8_t *to = p.to + 3 * (uint64_t)i;
-    to[0] = level(light + red * p.red_of_red);
-    to[1] = level(light + red * p.green_of_red + blue * p.green_of_blue);
-    to[2] = level(light + blue * p.blue_of_blue);
+    to[0] = level(light + red * p.factors.red_of_red);
+    to[1] = level(light + red * p.factors.green_of_red + blue * p.factors.green_of_blue);
+    to[2] = level(light + blue * p.factors.blue_of_blue);
   }
 }

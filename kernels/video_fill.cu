@@ -1,12 +1,7 @@
 // Frames of one colour: a row of the table is a frame.
 #include "common.cuh"
 
-struct Row {
-  uint8_t *to;
-  uint64_t pixels;
-  uint8_t color[8];
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/video_fill.cuh"
 
 extern "C" __global__ void video_fill(const Row *rows, uint32_t count, NoParams) {
   const Row row = rows[blockIdx.y];

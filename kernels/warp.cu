@@ -2,17 +2,7 @@
 // row of the table is an image.
 #include "common.cuh"
 
-struct Row {
-  TO *to;
-  const FROM *from;
-  float map[3][4];  // coefficients of x, y, z and an offset, for x, y and z
-  int32_t source[3], target[3];
-  uint32_t channels;
-  uint32_t has_fill;
-  float fill;
-  uint32_t unused;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/warp.cuh"
 
 // The pixel at these coordinates; nothing when it is outside and outside has a value.
 __device__ inline const FROM *pixel(const Row &row, int x, int y, int z) {

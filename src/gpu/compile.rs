@@ -2,6 +2,7 @@
 //! device's own architecture, kept on disk.
 
 use super::cache;
+use super::layout::{self, DeviceType};
 use super::nvrtc::Nvrtc;
 use crate::error::Result;
 use crate::tensor::DType;
@@ -14,98 +15,8 @@ pub struct Source {
     pub text: &'static str,
 }
 
-/// What kernels include.
-const HEADERS: [(&str, &str); 21] = [
-    ("border.cuh", include_str!("../../kernels/border.cuh")),
-    ("colors.cuh", include_str!("../../kernels/colors.cuh")),
-    ("common.cuh", include_str!("../../kernels/common.cuh")),
-    ("exact.cuh", include_str!("../../kernels/exact.cuh")),
-    ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
-    ("jpeg_codes.cuh", include_str!("../../kernels/jpeg_codes.cuh")),
-    ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
-    ("jpeg_scan.cuh", include_str!("../../kernels/jpeg_scan.cuh")),
-    ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
-    ("matrix.cuh", include_str!("../../kernels/matrix.cuh")),
-    ("pairs.cuh", include_str!("../../kernels/pairs.cuh")),
-    ("planes.cuh", include_str!("../../kernels/planes.cuh")),
-    ("poisson.cuh", include_str!("../../kernels/poisson.cuh")),
-    ("random.cuh", include_str!("../../kernels/random.cuh")),
-    ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
-    ("resample_bytes.cuh", include_str!("../../kernels/resample_bytes.cuh")),
-    ("resample_planes.cuh", include_str!("../../kernels/resample_planes.cuh")),
-    ("resample_split.cuh", include_str!("../../kernels/resample_split.cuh")),
-    ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),
-    ("shared.cuh", include_str!("../../kernels/shared.cuh")),
-    ("weights.cuh", include_str!("../../kernels/weights.cuh")),
-];
-
-macro_rules! sources {
-    ($($name:literal),* $(,)?) => {
-        /// Every kernel file, sorted by name.
-        pub const SOURCES: &[Source] = &[
-            $(Source { name: $name, text: include_str!(concat!("../../kernels/", $name, ".cu")) }),*
-        ];
-    };
-}
-sources!(
-    "arithmetic",
-    "audio_resample",
-    "bands",
-    "bb_flip",
-    "box_encoder",
-    "cast",
-    "clahe",
-    "color",
-    "color_space",
-    "convolve",
-    "coord_flip",
-    "copy",
-    "crop_mirror_normalize",
-    "debayer",
-    "decibels",
-    "decoded",
-    "displace",
-    "distort",
-    "equalize",
-    "erase",
-    "exact_across",
-    "exact_copy",
-    "exact_down",
-    "filter",
-    "gather",
-    "grid_mask",
-    "inflate",
-    "jpeg_dc",
-    "jpeg_decode",
-    "jpeg_guess",
-    "jpeg_link",
-    "jpeg_pairs",
-    "jpeg_pixels",
-    "jpeg_planes",
-    "jpeg_resolve",
-    "jpeg_upsample",
-    "lookup",
-    "median",
-    "morphology",
-    "multi_paste",
-    "noise",
-    "nonsilent",
-    "normalize",
-    "one_hot",
-    "optical_flow",
-    "perspective",
-    "points",
-    "preemphasis",
-    "random",
-    "reduce",
-    "remap",
-    "resample",
-    "resample_weights",
-    "spectrum",
-    "video",
-    "video_fill",
-    "warp",
-);
+// Every file of `kernels/`: `HEADERS` and `SOURCES`.
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 /// The first architecture on which a kernel may begin before those ahead of it are done.
 const FIRST_EARLY: (i32, i32) = (9, 0);
@@ -119,14 +30,22 @@ pub struct KernelSpec {
     early: bool,
     row_bytes: usize,
     param_bytes: usize,
+    /// Its structs in C++, where they are declared in Rust.
+    layout: Option<String>,
 }
 
 impl KernelSpec {
+    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`: the file includes their text,
+    /// `layouts/{source}.cuh`.
+    pub fn of<R: DeviceType, P: DeviceType>(source: &'static str, entry: &'static str) -> Self {
+        Self { layout: Some(layout::text::<R, P>()), ..Self::new::<R, P>(source, entry) }
+    }
+
     /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`. The kernel checks
     /// their sizes with `CHECK_LAYOUT`.
     pub fn new<R, P>(source: &'static str, entry: &'static str) -> Self {
         let (row_bytes, param_bytes) = (size_of::<R>(), size_of::<P>());
-        Self { source, entry, definitions: Vec::new(), early: false, row_bytes, param_bytes }
+        Self { source, entry, definitions: Vec::new(), early: false, row_bytes, param_bytes, layout: None }
     }
 
     /// Defines `name` as `value`.
@@ -153,6 +72,11 @@ impl KernelSpec {
     /// The file in `kernels/`, without `.cu`.
     pub fn source(&self) -> &'static str {
         self.source
+    }
+
+    /// The structs of its table and its parameters in C++, where they are declared in Rust.
+    pub fn layout(&self) -> Option<&str> {
+        self.layout.as_deref()
     }
 
     /// The function in it.
@@ -212,13 +136,16 @@ pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec
         .ok_or_else(|| crate::error::Error::internal(format!("there is no kernel file `{}`", spec.source)))?;
     let options = spec.options(arch);
     let (major, minor) = nvrtc.version();
-    let headers = HEADERS.map(|(_, text)| text).join("\n");
-    let key = format!("nvrtc {major}.{minor}\n{}\n{headers}\n{}", options.join(" "), source.text);
+    let layout = (format!("layouts/{}.cuh", source.name), spec.layout.as_deref());
+    let mut headers = HEADERS.to_vec();
+    headers.extend(layout.1.map(|text| (layout.0.as_str(), text)));
+    let texts = headers.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
+    let key = format!("nvrtc {major}.{minor}\n{}\n{texts}\n{}", options.join(" "), source.text);
     if let Some(code) = cache::read(&key) {
         return Ok(code);
     }
     let name = format!("{}.cu", source.name);
-    let code = nvrtc.compile(&name, source.text, &HEADERS, &options)?;
+    let code = nvrtc.compile(&name, source.text, &headers, &options)?;
     cache::write(&key, &code);
     Ok(code)
 }

@@ -10,6 +10,7 @@ use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{result, sys};
 
 use super::context::{Context, driver_error};
+use super::layout::DeviceType;
 use crate::error::{Error, Result};
 
 /// Machine code on a device.
@@ -91,11 +92,15 @@ impl Kernel {
     }
 }
 
-/// The parameters of a kernel that takes none.
+/// The parameters of a kernel that takes none: `common.cuh` has them.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct NoParams {
     unused: u32,
+}
+
+impl DeviceType for NoParams {
+    const NAME: &'static str = "NoParams";
 }
 
 /// Blocks and threads of a launch.

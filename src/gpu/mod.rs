@@ -26,6 +26,7 @@ mod handles;
 pub mod jpeg;
 pub mod jpeg2000;
 mod kernel;
+pub mod layout;
 mod library;
 mod load;
 mod memory;

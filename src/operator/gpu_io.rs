@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams, Recorder, Slot};
 use crate::memory::DeviceBytes;
 use crate::tensor::{BatchDesc, Shape, View};
@@ -80,25 +81,26 @@ impl GpuCx<'_> {
     }
 }
 
-/// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(crate) struct Runs {
-    /// Address of the first in the output.
-    pub(crate) to: u64,
-    /// Address of all in the input.
-    pub(crate) from: u64,
-    /// Bytes of each.
-    pub(crate) bytes: u64,
-    /// How many.
-    pub(crate) count: u64,
-    /// Bytes from one to the next in the output.
-    pub(crate) pitch: u64,
+device_struct! {
+    /// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(crate) struct Runs as Row {
+        /// Address of the first in the output.
+        pub(crate) to: u64 = "uint8_t *",
+        /// Address of all in the input.
+        pub(crate) from: u64 = "const uint8_t *",
+        /// Bytes of each.
+        pub(crate) bytes: u64,
+        /// How many.
+        pub(crate) count: u64,
+        /// Bytes from one to the next in the output.
+        pub(crate) pitch: u64,
+    }
 }
 
 /// The kernel that copies.
 fn copy_kernel() -> KernelSpec {
-    KernelSpec::new::<Runs, NoParams>("copy", "copy")
+    KernelSpec::of::<Runs, NoParams>("copy", "copy")
 }
 
 pub(crate) fn kernels() -> Vec<KernelSpec> {

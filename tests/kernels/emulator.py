@@ -53,7 +53,7 @@ def built(folder, program, headers, kernels, definitions=(), check=CHECK):
         (folder / name).write_text(source(name))
     (folder / "kernels.inc").write_text(kernels)
     binary = folder / program
-    options = ["-std=c++17", "-O1", "-w", "-fpermissive", f"-fsanitize={check}", f"-I{folder}", f"-I{HERE}"]
+    options = ["-std=c++17", "-O1", "-w", "-fpermissive", f"-fsanitize={check}", f"-I{folder}", f"-I{HERE}", f"-I{KERNELS}"]
     options += [f"-D{name}={value}" for name, value in definitions]
     subprocess.run([COMPILER, *options, str(HERE / f"{program}.cpp"), "-o", str(binary)], check=True)
 

@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from emulator import COMPILER, HERE, needs_compiler, source
+from emulator import COMPILER, HERE, KERNELS, needs_compiler, source
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "int32_t": np.int32, "float": np.float32}
 
@@ -26,7 +26,7 @@ def kernel(tmp_path_factory):
         flags = dict(KERNEL=f'"{name}.cu"', ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row),
                      PARAM_BYTES=param_bytes) | definitions
         subprocess.run([COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-x", "c++", *(f"-D{k}={v}" for k, v in flags.items()),
-                        f"-I{folder}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
+                        f"-I{folder}", f"-I{KERNELS}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
         run = ctypes.CDLL(str(library)).run
 
         def launch(*rows, param=(ctypes.c_uint(0),)):

@@ -6,6 +6,7 @@ mod dali;
 mod defaults;
 mod docs;
 mod gesso_h;
+mod kernels;
 mod layers;
 mod operators;
 #[path = "../common/skips.rs"]

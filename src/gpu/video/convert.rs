@@ -1,11 +1,10 @@
 //! A picture as an engine stores it to RGB, by the kernel `video`. It must not know who decoded it.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::decoder::{Shape, Surface};
 use super::footage::Factors;
 use crate::error::{Error, Result};
 use crate::gpu::kernel::{Launch, NoParams};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Grid, Kernel, KernelSpec, Stream};
 use crate::memory::DeviceBytes;
 use crate::tensor::DType;
@@ -16,23 +15,26 @@ const THREADS: u32 = 256;
 /// Blocks of a picture: enough for any device.
 const MAX_BLOCKS: u32 = 2048;
 
-/// A picture, as `kernels/video.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    to: u64,
-    luma: u64,
-    blue: u64,
-    red: u64,
-    pitch: u32,
-    width: u32,
-    height: u32,
-    depth: u32,
-    factors: Factors,
+device_struct! {
+    /// A picture, as `kernels/video.cu` sees it.
+    struct Params as Params {
+        to: u64 = "uint8_t *",
+        /// of the window that is shown; of samples of blue and red that take turns, `red` is not used
+        luma: u64 = "const uint8_t *",
+        blue: u64 = "const uint8_t *",
+        red: u64 = "const uint8_t *",
+        /// bytes from a row to the next one
+        pitch: u32,
+        width: u32,
+        height: u32,
+        /// bits of a sample
+        depth: u32,
+        factors: Factors,
+    }
 }
 
 fn kernel(is_planar: bool, is_deep: bool) -> KernelSpec {
-    KernelSpec::new::<NoParams, Params>("video", "video")
+    KernelSpec::of::<NoParams, Params>("video", "video")
         .dtype("SAMPLE", if is_deep { DType::U16 } else { DType::U8 })
         .define("PLANAR", u8::from(is_planar))
 }

@@ -1,8 +1,7 @@
 //! What is asked of the engines: packets of a stream, and where its pictures go. It must not know engines.
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::memory::DeviceBytes;
 
 /// How frames are compressed.
@@ -32,22 +31,23 @@ pub struct Signal {
     pub full_range: bool,
 }
 
-/// From luma and the distances of chroma from gray to RGB: factors of 2^-13, for differences of 2^-9 of a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Factors {
-    /// Luma of black.
-    pub black: i32,
-    /// What luma adds to each colour.
-    pub luma: i32,
-    /// What red chroma adds to red.
-    pub red_of_red: i32,
-    /// What red chroma adds to green.
-    pub green_of_red: i32,
-    /// What blue chroma adds to green.
-    pub green_of_blue: i32,
-    /// What blue chroma adds to blue.
-    pub blue_of_blue: i32,
+device_struct! {
+    /// From luma and the distances of chroma from gray to RGB: factors of 2^-13, for differences of 2^-9 of a level.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Factors as Factors {
+        /// Luma of black.
+        pub black: i32,
+        /// What luma adds to each colour.
+        pub luma: i32,
+        /// What red chroma adds to red.
+        pub red_of_red: i32,
+        /// What red chroma adds to green.
+        pub green_of_red: i32,
+        /// What blue chroma adds to green.
+        pub green_of_blue: i32,
+        /// What blue chroma adds to blue.
+        pub blue_of_blue: i32,
+    }
 }
 
 /// A part of a video that begins with a key frame.

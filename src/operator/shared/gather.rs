@@ -3,6 +3,7 @@
 
 use crate::cpu::window::{Border, Outside, Span, WindowCopy};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::gpu_io::GpuCx;
 use crate::tensor::DType;
@@ -33,34 +34,46 @@ pub(crate) struct Fill {
     pub(crate) repeat: usize,
 }
 
-/// One dimension of an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Axis {
-    extent: u64,
-    stride: i64,
-    anchor: i64,
-    source: i64,
+device_struct! {
+    /// One dimension of an output.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Axis as Axis {
+        extent: u64,
+        /// distance of neighbours in the input, in elements
+        stride: i64,
+        /// position in the input of the first one
+        anchor: i64,
+        /// positions that the input has
+        source: i64,
+    }
 }
 
-/// A sample, as `kernels/gather.cu` sees it.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(crate) struct Row {
-    to: u64,
-    from: u64,
-    fill: u64,
-    fill_values: u64,
-    fill_repeat: u64,
-    elements: u64,
-    axes: u64,
-    axis: [Axis; MAX_AXES],
+device_struct! {
+    /// A sample, as `kernels/gather.cu` sees it.
+    #[derive(Debug)]
+    pub(crate) struct Row as Row {
+        to: u64 = "TO *",
+        /// the element at position 0 of every axis
+        from: u64 = "const FROM *",
+        /// what stands for elements outside of the input
+        fill: u64 = "const TO *",
+        /// how many, one for each position of a dimension
+        fill_values: u64,
+        /// elements of the output that have the same one
+        fill_repeat: u64,
+        /// of the output
+        elements: u64,
+        /// at least one
+        axes: u64,
+        /// innermost first
+        axis: [Axis; MAX_AXES],
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    border: u32,
+device_struct! {
+    struct Params as Params {
+        border: u32 = "Border",
+    }
 }
 
 pub(crate) fn kernels() -> Vec<KernelSpec> {
@@ -96,7 +109,7 @@ impl Gather {
     }
 
     fn spec(from: DType, to: DType) -> KernelSpec {
-        KernelSpec::new::<Row, Params>("gather", "gather").dtype("FROM", from).dtype("TO", to)
+        KernelSpec::of::<Row, Params>("gather", "gather").dtype("FROM", from).dtype("TO", to)
     }
 
     /// The same with another rule for what lies outside of the input.

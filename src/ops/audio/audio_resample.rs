@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::{Level, floats, frames, level_for, rate, resampler};
 use crate::cpu::audio::resample::Resampler;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
@@ -242,28 +241,32 @@ impl Operator for AudioResample {
     }
 }
 
-/// A signal, as `kernels/audio_resample.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    frames: i64,
-    step: f64,
-    channels: u64,
+device_struct! {
+    /// A signal, as `kernels/audio_resample.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        /// of the output
+        elements: u64,
+        /// of the input
+        frames: i64,
+        /// frames of the input for one of the output
+        step: f64,
+        channels: u64,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    table: u64,
-    scale: f32,
-    center: f32,
-    lobes: i32,
-    entries: i32,
+device_struct! {
+    struct Params as Params {
+        /// starts and ends with zeros, so that interpolation needs no bounds
+        table: u64 = "const float *",
+        scale: f32,
+        center: f32,
+        lobes: i32,
+        entries: i32,
+    }
 }
 
 pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("audio_resample", "audio_resample").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, Params>("audio_resample", "audio_resample").dtype("FROM", from).dtype("TO", to)
 }

@@ -4,6 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams};
 use crate::operator::GpuCx;
 
@@ -57,23 +58,26 @@ pub(super) struct Sums {
     pub(super) inner: usize,
 }
 
-/// A sample, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    bands: u64,
-    weights: u64,
-    elements: u64,
-    extent: u32,
-    count: u32,
-    inner: u32,
-    unused: u32,
+device_struct! {
+    /// A sample, as the kernel sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        bands: u64 = "const Band *",
+        weights: u64 = "const float *",
+        /// of the output
+        elements: u64,
+        /// of the dimension, and how many bands it becomes
+        extent: u32,
+        count: u32,
+        /// elements of the dimensions behind it
+        inner: u32,
+        unused: u32,
+    }
 }
 
 pub(super) fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("bands", "bands")
+    KernelSpec::of::<Row, NoParams>("bands", "bands")
 }
 
 /// Records the sums.

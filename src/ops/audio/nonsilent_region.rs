@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
@@ -210,27 +209,32 @@ impl Operator for NonsilentRegion {
 /// computed anew.
 const RUN: usize = 256;
 
-/// A signal, as `kernels/nonsilent.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    from: u64,
-    means: u64,
-    begin: u64,
-    length: u64,
-    positions: u64,
-    window: u64,
+device_struct! {
+    /// A signal, as `kernels/nonsilent.cu` sees it.
+    struct Row as Row {
+        from: u64 = "const FROM *",
+        /// of the squares of every window
+        means: u64 = "float *",
+        begin: u64 = "int32_t *",
+        length: u64 = "int32_t *",
+        /// of windows
+        positions: u64,
+        /// elements
+        window: u64,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    ratio: f32,
-    reference: f32,
+device_struct! {
+    struct Params as Params {
+        /// of the threshold to the reference
+        ratio: f32,
+        /// negative: the loudest window
+        reference: f32,
+    }
 }
 
 /// Function `entry` for signals of type `from`.
 pub(super) fn kernel(entry: &'static str, from: DType) -> KernelSpec {
     let sum = if from.size() <= 2 { DType::I64 } else { DType::F64 };
-    KernelSpec::new::<Row, Params>("nonsilent", entry).dtype("FROM", from).dtype("SUM", sum)
+    KernelSpec::of::<Row, Params>("nonsilent", entry).dtype("FROM", from).dtype("SUM", sum)
 }

@@ -3,11 +3,10 @@
 use std::ops::{Mul, Sub};
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -209,26 +208,27 @@ impl Operator for PreemphasisFilter {
     }
 }
 
-/// A signal, as `kernels/preemphasis.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    coefficient: f32,
-    unused: u32,
+device_struct! {
+    /// A signal, as `kernels/preemphasis.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        elements: u64,
+        coefficient: f32,
+        unused: u32,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    border: u32,
+device_struct! {
+    struct Params as Params {
+        /// what comes before the first element: itself, the second, or silence
+        border: u32 = "Border",
+    }
 }
 
 pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
     let real = if from == DType::F64 { DType::F64 } else { DType::F32 };
-    KernelSpec::new::<Row, Params>("preemphasis", "preemphasis")
+    KernelSpec::of::<Row, Params>("preemphasis", "preemphasis")
         .dtype("FROM", from)
         .dtype("TO", to)
         .dtype("REAL", real)

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::floats_only;
 use crate::cpu::audio::chirp::{Chirp, span, turns};
 use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{
@@ -231,36 +230,43 @@ impl Way {
     }
 }
 
-/// A signal, as `kernels/spectrum.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    samples: i64,
-    windows: u64,
+device_struct! {
+    /// A signal, as `kernels/spectrum.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        samples: i64,
+        windows: u64,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    window: u64,
-    turns: u64,
-    chirp: u64,
-    filter: u64,
-    memory: u64,
-    taps: u32,
-    step: u32,
-    before: i32,
-    mirrors: u32,
-    squares: u32,
-    bins_last: u32,
+device_struct! {
+    struct Params as Params {
+        /// `taps` factors
+        window: u64 = "const float *",
+        /// by i / LENGTH of a circle, clockwise; for a convolution by i / SPAN
+        turns: u64 = "const Turn *",
+        /// for a convolution, by i * i / (2 * LENGTH)
+        chirp: u64 = "const Turn *",
+        /// and the spectrum that it multiplies by, in the order of reversed bits
+        filter: u64 = "const Turn *",
+        /// large transforms: of each block
+        memory: u64 = "float *",
+        taps: u32,
+        /// samples from a window to the next
+        step: u32,
+        /// samples of the first window before the signal
+        before: i32,
+        mirrors: u32,
+        squares: u32,
+        bins_last: u32,
+    }
 }
 
 /// For transforms of `length` samples.
 pub(super) fn kernel(length: usize) -> KernelSpec {
     let way = Way::of(length);
-    KernelSpec::new::<Row, Params>("spectrum", "spectrum")
+    KernelSpec::of::<Row, Params>("spectrum", "spectrum")
         .define("LENGTH", format!("{length}u"))
         .define("FAST", u8::from(matches!(way, Way::Fast | Way::FastLarge)))
         .define("LARGE", u8::from(matches!(way, Way::FastLarge | Way::Convolution)))

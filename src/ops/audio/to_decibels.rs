@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::floats_only;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -117,25 +116,29 @@ impl Operator for ToDecibels {
 /// Blocks that look for the largest value of a sample.
 const PARTS: usize = 64;
 
-/// A sample, as `kernels/decibels.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    largest: u64,
-    elements: u64,
+device_struct! {
+    /// A sample, as `kernels/decibels.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        /// of each of PARTS parts; nothing: 0
+        largest: u64 = "float *",
+        elements: u64,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    factor: f32,
-    floor: f32,
-    inverse: f32,
+device_struct! {
+    struct Params as Params {
+        /// of the binary logarithm
+        factor: f32,
+        /// the lowest ratio
+        floor: f32,
+        /// of a given reference
+        inverse: f32,
+    }
 }
 
 /// Its function `entry`.
 pub(super) fn kernel(entry: &'static str) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("decibels", entry)
+    KernelSpec::of::<Row, Params>("decibels", entry)
 }

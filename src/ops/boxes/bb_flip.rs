@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::dtypes;
 use crate::operator::{
@@ -115,24 +116,26 @@ impl Operator for BbFlip {
     }
 }
 
-/// A sample, as `kernels/bb_flip.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    boxes: u64,
-    flipped: [u32; 2],
+device_struct! {
+    /// A sample, as `kernels/bb_flip.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        boxes: u64,
+        /// whether left and right change places, and top and bottom
+        flipped: [u32; 2],
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    has_ends: u32,
+device_struct! {
+    struct Params as Params {
+        /// a box is left, top, right, bottom; else left, top, width, height
+        has_ends: u32,
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, Params>("bb_flip", "bb_flip")
+    KernelSpec::of::<Row, Params>("bb_flip", "bb_flip")
 }
 
 /// Those that tests compile.

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::shared::{boxes, dtypes};
@@ -244,33 +243,35 @@ impl Operator for BoxEncoder {
     }
 }
 
-/// A sample, as `kernels/box_encoder.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    told: u64,
-    labels_told: u64,
-    boxes: u64,
-    labels: u64,
-    closest: u64,
-    count: u64,
+device_struct! {
+    /// A sample, as `kernels/box_encoder.cu` sees it.
+    struct Row as Row {
+        told: u64 = "Box *",
+        /// holds the numbers of boxes meanwhile
+        labels_told: u64 = "int32_t *",
+        boxes: u64 = "const Box *",
+        labels: u64 = "const int32_t *",
+        /// for each box the anchor that it has most in common with
+        closest: u64 = "uint32_t *",
+        count: u64,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    anchors: u64,
-    count: u64,
-    criteria: f32,
-    tells_offsets: u32,
-    scale: f32,
-    means: [f32; 4],
-    stds: [f32; 4],
-    unused: u32,
+device_struct! {
+    struct Params as Params {
+        anchors: u64 = "const Box *",
+        count: u64,
+        criteria: f32,
+        tells_offsets: u32,
+        scale: f32,
+        means: [f32; 4],
+        stds: [f32; 4],
+        unused: u32,
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, Params>("box_encoder", "box_encoder")
+    KernelSpec::of::<Row, Params>("box_encoder", "box_encoder")
 }
 
 /// Those that tests compile.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::dtypes;
 use crate::operator::{
@@ -132,21 +133,24 @@ impl Operator for CoordFlip {
     }
 }
 
-/// A sample, as `kernels/coord_flip.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    coordinates: u32,
-    flipped: u32,
-    twice: [f32; AXES.len()],
-    unused: u32,
+device_struct! {
+    /// A sample, as `kernels/coord_flip.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        elements: u64,
+        /// of a point
+        coordinates: u32,
+        /// a bit for each that is mirrored
+        flipped: u32,
+        /// the center, twice
+        twice: [f32; AXES.len()],
+        unused: u32,
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("coord_flip", "coord_flip")
+    KernelSpec::of::<Row, NoParams>("coord_flip", "coord_flip")
 }
 
 /// Those that tests compile.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::dtypes;
 use crate::operator::{
@@ -263,21 +262,21 @@ impl Operator for CoordTransform {
     }
 }
 
-/// A sample, as `kernels/points.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    points: u64,
-    from_coordinates: u32,
-    to_coordinates: u32,
-    matrix: [[f32; MAX_COORDINATES]; MAX_COORDINATES],
-    translation: [f32; MAX_COORDINATES],
+device_struct! {
+    /// A sample, as `kernels/points.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        points: u64,
+        from_coordinates: u32,
+        to_coordinates: u32,
+        matrix: [[f32; MAX_COORDINATES]; MAX_COORDINATES],
+        translation: [f32; MAX_COORDINATES],
+    }
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("points", "points")
+    KernelSpec::of::<Row, NoParams>("points", "points")
         .dtype("FROM", from)
         .dtype("TO", to)
         .define("MAX", MAX_COORDINATES)

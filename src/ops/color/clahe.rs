@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::clahe::{Clahe as Tiles, LEVELS, scale};
 use crate::cpu::lab;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::operator::shared::{dtypes, layouts};
@@ -189,26 +188,31 @@ impl Operator for Clahe {
     }
 }
 
-/// A channel of an image, or its lightness, as `kernels/clahe.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    tables: u64,
-    lab: u64,
-    step: u64,
-    size: [u32; 2],
-    tiles: [u32; 2],
-    tile: [u32; 2],
-    limit: u32,
-    scale: f32,
+device_struct! {
+    /// A channel of an image, or its lightness, as `kernels/clahe.cu` sees it.
+    struct Row as Row {
+        to: u64 = "uint8_t *",
+        from: u64 = "const uint8_t *",
+        /// 256 levels for each tile, tiles row by row
+        tables: u64 = "uint8_t *",
+        lab: u64 = "const Lab *",
+        /// elements from one pixel to the next
+        step: u64,
+        /// along x and y: pixels of the image, tiles, pixels of a tile
+        size: [u32; 2],
+        tiles: [u32; 2],
+        tile: [u32; 2],
+        /// largest count of a level; 0: any
+        limit: u32,
+        /// levels for each pixel of a tile
+        scale: f32,
+    }
 }
 
 /// What makes the tables of tiles, and what applies them.
 fn both(is_luma: bool) -> [KernelSpec; 2] {
     ["tables", "equalized"]
-        .map(|entry| KernelSpec::new::<Row, NoParams>("clahe", entry).define("LUMA", u8::from(is_luma)))
+        .map(|entry| KernelSpec::of::<Row, NoParams>("clahe", entry).define("LUMA", u8::from(is_luma)))
 }
 
 /// Those that tests compile.

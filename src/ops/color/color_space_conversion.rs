@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cpu::color::{Space, convert_space};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -109,17 +110,17 @@ impl Operator for ColorSpaceConversion {
     }
 }
 
-/// A sample, as `kernels/color_space.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    pixels: u64,
+device_struct! {
+    /// A sample, as `kernels/color_space.cu` sees it.
+    struct Row as Row {
+        to: u64 = "uint8_t *",
+        from: u64 = "const uint8_t *",
+        pixels: u64,
+    }
 }
 
 fn kernel(from: Space, to: Space) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("color_space", "color_space")
+    KernelSpec::of::<Row, NoParams>("color_space", "color_space")
         .define("FROM", from as i32)
         .define("TO", to as i32)
 }

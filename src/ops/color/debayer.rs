@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::debayer::{Algorithm, debayer};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -170,26 +169,29 @@ impl Operator for Debayer {
             let row = |image: usize| Row {
                 to: target + (image * bytes * self.algorithm.channels()) as u64,
                 from: source + (image * bytes) as u64,
-                size: [height as u32, width as u32],
+                height: height as u32,
+                width: width as u32,
                 blue: blue.map(|place| place as u32),
             };
             Ok((0..images.iter().product()).map(row).collect::<Vec<Row>>())
         });
         let rows = rows.concat();
-        let most = rows.iter().map(|row| row.size.map(|extent| extent as usize).iter().product());
+        let most = rows.iter().map(|row| row.height as usize * row.width as usize);
         let most = most.max().unwrap_or_default();
         cx.launch(&kernel(desc.dtype, self.algorithm), most, &NoParams::default(), &rows)
     }
 }
 
-/// An image, as `kernels/debayer.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    size: [u32; 2],
-    blue: [u32; 2],
+device_struct! {
+    /// An image, as `kernels/debayer.cu` sees it.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        height: u32,
+        width: u32,
+        /// row and column of the first blue pixel
+        blue: [u32; 2],
+    }
 }
 
 fn kernel(dtype: DType, algorithm: Algorithm) -> KernelSpec {
@@ -199,7 +201,7 @@ fn kernel(dtype: DType, algorithm: Algorithm) -> KernelSpec {
         Algorithm::Gray => 2,
         Algorithm::Gradients => 3,
     };
-    KernelSpec::new::<Row, NoParams>("debayer", "debayer").dtype("ELEMENT", dtype).define("ALGORITHM", number)
+    KernelSpec::of::<Row, NoParams>("debayer", "debayer").dtype("ELEMENT", dtype).define("ALGORITHM", number)
 }
 
 /// Those that tests compile.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cpu::color::equalize;
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output};
@@ -85,18 +86,19 @@ impl Operator for Equalize {
     }
 }
 
-/// A channel, as `kernels/equalize.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    pixels: u64,
-    step: u64,
+device_struct! {
+    /// A channel, as `kernels/equalize.cu` sees it.
+    struct Row as Row {
+        to: u64 = "uint8_t *",
+        from: u64 = "const uint8_t *",
+        pixels: u64,
+        /// elements from one pixel to the next
+        step: u64,
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("equalize", "equalize")
+    KernelSpec::of::<Row, NoParams>("equalize", "equalize")
 }
 
 /// Those that tests compile.

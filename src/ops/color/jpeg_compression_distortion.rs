@@ -6,6 +6,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::cpu::encode;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -134,19 +135,20 @@ const SQUARE: usize = 16;
 /// Such squares that a block of threads works on at once.
 const SQUARES_OF_BLOCK: usize = 4;
 
-/// An image, as `kernels/distort.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    steps: u64,
-    width: u32,
-    height: u32,
+device_struct! {
+    /// An image, as `kernels/distort.cu` sees it.
+    struct Row as Row {
+        to: u64 = "uint8_t *",
+        from: u64 = "const uint8_t *",
+        /// of quantisation: 64 of luma, 64 of chroma, frequencies along x next to each other
+        steps: u64 = "const float *",
+        width: u32,
+        height: u32,
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("distort", "distort")
+    KernelSpec::of::<Row, NoParams>("distort", "distort")
 }
 
 /// Those that tests compile.

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
 use crate::limits;
 use crate::operator::shared::dtypes;
@@ -322,19 +323,20 @@ const OUTCOMES: [&str; 5] = [
     "it repeats what lies before its beginning",
 ];
 
-/// A chunk, as `kernels/inflate.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    to_bytes: u64,
-    from_bytes: u64,
-    outcome: u64,
+device_struct! {
+    /// A chunk, as `kernels/inflate.cu` sees it.
+    struct Row as Row {
+        to: u64 = "uint8_t *",
+        from: u64 = "const uint8_t *",
+        to_bytes: u64,
+        from_bytes: u64,
+        /// an Outcome
+        outcome: u64 = "uint32_t *",
+    }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("inflate", "inflate")
+    KernelSpec::of::<Row, NoParams>("inflate", "inflate")
 }
 
 /// Those that tests compile.

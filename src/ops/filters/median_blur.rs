@@ -6,6 +6,7 @@ use super::spatial::{IMAGE_LAYOUTS, Images, per_axis};
 use crate::cpu::extremes::{Ordered, Surrounded};
 use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::operator::shared::{dtypes, layouts};
@@ -220,20 +221,21 @@ impl Operator for MedianBlur {
     }
 }
 
-/// An image, as `kernels/median.cu` sees it. Pairs are columns and rows.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    size: [i32; 2],
-    window: [i32; 2],
-    channels: i32,
-    unused: i32,
+device_struct! {
+    /// An image, as `kernels/median.cu` sees it. Pairs are columns and rows.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        /// columns, rows
+        size: [i32; 2],
+        window: [i32; 2],
+        channels: i32,
+        unused: i32,
+    }
 }
 
 fn kernel(dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("median", "median").dtype("ELEMENT", dtype)
+    KernelSpec::of::<Row, NoParams>("median", "median").dtype("ELEMENT", dtype)
 }
 
 /// Those that tests compile.

@@ -6,6 +6,7 @@ use super::spatial::{IMAGE_LAYOUTS, Images, per_axis};
 use crate::cpu::extremes::{Extreme, extremes};
 use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::shared::{dtypes, layouts};
@@ -290,28 +291,29 @@ impl Operator for Morphology {
     }
 }
 
-/// An image, as `kernels/morphology.cu` sees it. Pairs are columns and rows.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    size: [i32; 2],
-    mask: [i32; 2],
-    before: [i32; 2],
-    channels: i32,
-    unused: i32,
+device_struct! {
+    /// An image, as `kernels/morphology.cu` sees it. Pairs are columns and rows.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        /// columns, rows
+        size: [i32; 2],
+        mask: [i32; 2],
+        before: [i32; 2],
+        channels: i32,
+        unused: i32,
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    border: u32,
-    smallest: u32,
+device_struct! {
+    struct Params as Params {
+        border: u32,
+        smallest: u32,
+    }
 }
 
 fn kernel(dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("morphology", "morphology").dtype("ELEMENT", dtype)
+    KernelSpec::of::<Row, Params>("morphology", "morphology").dtype("ELEMENT", dtype)
 }
 
 /// Those that tests compile.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{self, Pixels, Sampling, displace};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -95,13 +94,14 @@ enum Field {
     Jitter { most: u16 },
 }
 
-/// How far pixels move along one axis, by their place on the other.
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-#[repr(C)]
-struct Wave {
-    amplitude: f32,
-    frequency: f32,
-    phase: f32,
+device_struct! {
+    /// How far pixels move along one axis, by their place on the other.
+    #[derive(Debug, Default)]
+    struct Wave as Wave {
+        amplitude: f32,
+        frequency: f32,
+        phase: f32,
+    }
 }
 
 impl Field {
@@ -316,31 +316,36 @@ impl Field {
     }
 }
 
-/// An image, as `kernels/displace.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    key: u64,
-    sequence: u64,
-    pixels: u64,
-    channels: u64,
-    size: [i32; 2],
-    is_changed: u32,
-    fill: f32,
+device_struct! {
+    /// An image, as `kernels/displace.cu` sees it.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        /// of the image's random numbers
+        key: u64,
+        sequence: u64,
+        pixels: u64,
+        channels: u64,
+        /// columns, rows
+        size: [i32; 2],
+        is_changed: u32,
+        /// outside of the image, as an element holds it
+        fill: f32,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    waves: [Wave; 2],
-    most: u32,
-    is_linear: u32,
+device_struct! {
+    struct Params as Params {
+        /// along x, along y
+        waves: [Wave; 2],
+        /// pixels along each axis
+        most: u32,
+        is_linear: u32,
+    }
 }
 
 fn kernel(entry: &'static str, dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("displace", entry).dtype("ELEMENT", dtype)
+    KernelSpec::of::<Row, Params>("displace", entry).dtype("ELEMENT", dtype)
 }
 
 /// Those that tests compile.

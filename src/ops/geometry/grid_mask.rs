@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
 use multiversion::multiversion;
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::dtypes;
 use crate::operator::{
@@ -22,16 +22,17 @@ struct GridMask {
     grids: Vec<Grid>,
 }
 
-/// Where the squares of one sample are.
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-#[repr(C)]
-struct Grid {
-    /// Part of a tile's side that is zeroed.
-    ratio: f32,
-    /// Cosine and sine of the angle, and the shift, in tiles.
-    cos: f32,
-    sin: f32,
-    shift: [f32; 2],
+device_struct! {
+    /// Where the squares of one sample are.
+    #[derive(Debug, Default)]
+    struct Grid as Grid {
+        /// part of a tile's side that is zeroed
+        ratio: f32,
+        /// cosine and sine of the angle, and the shift, in tiles
+        cos: f32,
+        sin: f32,
+        shift: [f32; 2],
+    }
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -185,21 +186,21 @@ impl Operator for GridMask {
     }
 }
 
-/// An image, as `kernels/grid_mask.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    pixels: u64,
-    width: u64,
-    channels: u64,
-    grid: Grid,
-    unused: u32,
+device_struct! {
+    /// An image, as `kernels/grid_mask.cu` sees it.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        pixels: u64,
+        width: u64,
+        channels: u64,
+        grid: Grid,
+        unused: u32,
+    }
 }
 
 fn kernel(dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("grid_mask", "grid_mask").dtype("ELEMENT", dtype)
+    KernelSpec::of::<Row, NoParams>("grid_mask", "grid_mask").dtype("ELEMENT", dtype)
 }
 
 /// Those that tests compile.

@@ -6,6 +6,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::cpu::weights::{cubic, lanczos};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -222,22 +223,25 @@ impl Operator for Remap {
     }
 }
 
-/// An image, as `kernels/remap.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    maps: [u64; 2],
-    source: [i32; 2],
-    pixels: u64,
-    channels: u64,
+device_struct! {
+    /// An image, as `kernels/remap.cu` sees it.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        /// x, y
+        maps: [u64; 2] = "const float *",
+        /// columns, rows
+        source: [i32; 2],
+        pixels: u64,
+        channels: u64,
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    shift: f32,
+device_struct! {
+    struct Params as Params {
+        /// what is added to places, so that the first pixel goes from 0 to 1
+        shift: f32,
+    }
 }
 
 fn kernel(dtype: DType, interpolation: Interpolation) -> KernelSpec {
@@ -247,7 +251,7 @@ fn kernel(dtype: DType, interpolation: Interpolation) -> KernelSpec {
         Interpolation::Cubic => 2,
         Interpolation::Lanczos => 3,
     };
-    KernelSpec::new::<Row, Params>("remap", "remap").dtype("ELEMENT", dtype).define("SAMPLING", number)
+    KernelSpec::of::<Row, Params>("remap", "remap").dtype("ELEMENT", dtype).define("SAMPLING", number)
 }
 
 /// Those that tests compile.

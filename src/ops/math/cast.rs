@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -57,13 +58,13 @@ impl Operator for Cast {
     }
 }
 
-/// A sample, as `kernels/cast.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
+device_struct! {
+    /// A sample, as `kernels/cast.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        elements: u64,
+    }
 }
 
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
@@ -73,7 +74,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
 
 /// The kernel that converts from one type to another.
 pub(in crate::ops) fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Converts input 0 of every live sample to output 0.

@@ -2,6 +2,7 @@
 //! launches it, for a batch once or, where many elements have one result, twice. What the results are for, operators say.
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::gpu_io::{GpuCx, THREADS};
@@ -58,42 +59,55 @@ pub(in crate::ops) struct Fold {
     pub(in crate::ops) to: DType,
 }
 
-/// What [`Finish`] needs to know.
-#[derive(Debug, Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(in crate::ops) struct Params {
-    pub(in crate::ops) scale: f32,
-    pub(in crate::ops) epsilon: f32,
-    pub(in crate::ops) ddof: i64,
+device_struct! {
+    /// What [`Finish`] needs to know.
+    #[derive(Debug, Default)]
+    pub(in crate::ops) struct Params as Params {
+        /// for SCALE: the deviation
+        pub(in crate::ops) scale: f32,
+        /// and what is added to the variance
+        pub(in crate::ops) epsilon: f32,
+        /// subtracted from the number of elements
+        pub(in crate::ops) ddof: i64,
+    }
 }
 
-/// A dimension of a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(in crate::ops) struct Axis {
-    pub(in crate::ops) extent: u64,
-    stride: u64,
-    /// Distance of the results of neighbours; 0 when they have the same.
-    pub(in crate::ops) result: u64,
+device_struct! {
+    /// A dimension of a sample.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(in crate::ops) struct Axis as Axis {
+        pub(in crate::ops) extent: u64,
+        /// distance of neighbours, in elements
+        stride: u64,
+        /// Distance of the results of neighbours; 0 when they have the same.
+        pub(in crate::ops) result: u64,
+    }
 }
 
-/// A sample, as the kernel sees it. Whoever makes one sets the addresses.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(in crate::ops) struct Row {
-    pub(in crate::ops) from: u64,
-    pub(in crate::ops) to: u64,
-    parts: u64,
-    pub(in crate::ops) means: u64,
-    /// Distance of the means of neighbouring results: 1, or 0 when there is one for all.
-    pub(in crate::ops) mean_step: u64,
-    pub(in crate::ops) results: u64,
-    each: u64,
-    chunks: u64,
-    lanes: u64,
-    step: u64,
-    axes: u64,
-    axis: [Axis; MAX_AXES],
+device_struct! {
+    /// A sample, as the kernel sees it. Whoever makes one sets the addresses.
+    #[derive(Debug)]
+    pub(in crate::ops) struct Row as Row {
+        pub(in crate::ops) from: u64 = "const FROM *",
+        pub(in crate::ops) to: u64 = "TO *",
+        /// folds of chunks, those of the first chunk of all results first; null: each result has one chunk
+        parts: u64 = "ACC *",
+        pub(in crate::ops) means: u64 = "const float *",
+        /// Distance of the means of neighbouring results: 1, or 0 when there is one for all.
+        pub(in crate::ops) mean_step: u64,
+        pub(in crate::ops) results: u64,
+        /// elements of a result
+        each: u64,
+        /// into which these are cut
+        chunks: u64,
+        /// threads that fold a chunk; a power of two, at most THREADS
+        lanes: u64,
+        /// distance of neighbouring elements of a result; 0: there is no one distance
+        step: u64,
+        axes: u64,
+        /// innermost first
+        axis: [Axis; MAX_AXES],
+    }
 }
 
 impl Row {
@@ -185,7 +199,7 @@ impl Fold {
             Finish::Scale => "SCALE",
         };
         ["fold", "finish"].map(|entry| {
-            KernelSpec::new::<Row, Params>("reduce", entry)
+            KernelSpec::of::<Row, Params>("reduce", entry)
                 .dtype("FROM", self.from)
                 .dtype("TO", self.to)
                 .dtype("ACC", self.accumulator())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -128,24 +129,25 @@ impl Operator for LookupTable {
     }
 }
 
-/// A sample, as `kernels/lookup.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
+device_struct! {
+    /// A sample, as `kernels/lookup.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        elements: u64,
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    values: u64,
-    keys: u64,
+device_struct! {
+    struct Params as Params {
+        /// of the keys from 0 on, and behind them that of all others
+        values: u64 = "const TO *",
+        keys: u64,
+    }
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("lookup", "lookup").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, Params>("lookup", "lookup").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Those that tests compile.

@@ -1,11 +1,10 @@
 //! Random numbers on the device: rows of the tables for `kernels/random.cu` and `kernels/noise.cu`. They are those of the host:
 //! DALI's operators on a GPU use the same generator at the same places.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::is_wide;
 use crate::cpu::random::BatchRandom;
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
@@ -25,19 +24,23 @@ pub(in crate::ops) struct Draw<'a> {
     pub(super) last: f64,
 }
 
-/// A sample, as `kernels/random.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    elements: u64,
-    key: u64,
-    sequence: u64,
-    values: u64,
-    count: u64,
-    low: f64,
-    factor: f64,
-    last: f64,
+device_struct! {
+    /// A sample, as `kernels/random.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        elements: u64,
+        key: u64,
+        sequence: u64,
+        /// of `one_of`, `count` of them
+        values: u64 = "const float *",
+        /// for `coin_flip` the largest word that means one
+        count: u64,
+        /// for `normal` the mean and the deviation
+        low: f64,
+        factor: f64,
+        /// largest number of `uniform`
+        last: f64,
+    }
 }
 
 /// The type that numbers of type `dtype` are drawn in.
@@ -47,7 +50,7 @@ fn real(dtype: DType) -> DType {
 
 /// Function `entry` for numbers of type `dtype`.
 pub(super) fn kernel(entry: &'static str, dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("random", entry).dtype("TO", dtype).dtype("REAL", real(dtype))
+    KernelSpec::of::<Row, NoParams>("random", entry).dtype("TO", dtype).dtype("REAL", real(dtype))
 }
 
 /// Records the drawing of every live sample's numbers by function `entry`, as `draw` says for each.
@@ -95,24 +98,31 @@ pub(super) struct Change {
     pub(super) bounds: [f32; 2],
 }
 
-/// An image, as `kernels/noise.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct NoiseRow {
-    to: u64,
-    from: u64,
-    key: u64,
-    sequence: u64,
-    pixels: u64,
-    channels: u64,
-    steps: [u64; 2],
-    extremes: [u64; 2],
-    bounds: [f32; 2],
+device_struct! {
+    /// An image, as `kernels/noise.cu` sees it.
+    struct NoiseRow as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        key: u64,
+        sequence: u64,
+        /// of which each has a random number
+        pixels: u64,
+        channels: u64,
+        /// elements from one to the next
+        pixel_step: u64,
+        channel_step: u64,
+        /// the bytes of bright and of dark elements
+        salt: u64,
+        pepper: u64,
+        /// mean and deviation; or what the numbers of errors and of bright errors are below; or what an event adds
+        first: f32,
+        second: f32,
+    }
 }
 
 /// Function `entry` for images of type `dtype`.
 pub(super) fn noise_kernel(entry: &'static str, dtype: DType) -> KernelSpec {
-    KernelSpec::new::<NoiseRow, NoParams>("noise", entry).dtype("ELEMENT", dtype).dtype("REAL", real(dtype))
+    KernelSpec::of::<NoiseRow, NoParams>("noise", entry).dtype("ELEMENT", dtype).dtype("REAL", real(dtype))
 }
 
 /// Records the changes of every live sample by function `entry`, of which a thread makes `per_thread`, as `change` says for one with so many
@@ -129,6 +139,7 @@ pub(super) fn run_noise(
     let rows = io.rows(|sample| {
         let shape = sample.output_shape(0)?;
         let Change { channels, steps, extremes, bounds } = change(sample.index(), shape)?;
+        let ([pixel_step, channel_step], [salt, pepper], [first, second]) = (steps, extremes, bounds);
         let pixels = shape.volume()?.checked_div(channels).unwrap_or_default();
         most = most.max(pixels);
         let (key, sequence) = batch.position(sample.index());
@@ -139,9 +150,12 @@ pub(super) fn run_noise(
             sequence,
             pixels: pixels as u64,
             channels: channels as u64,
-            steps: steps.map(|step| step as u64),
-            extremes,
-            bounds,
+            pixel_step: pixel_step as u64,
+            channel_step: channel_step as u64,
+            salt,
+            pepper,
+            first,
+            second,
         })
     });
     cx.launch(&noise_kernel(entry, dtype), most.div_ceil(per_thread), &NoParams::default(), &rows)

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::error::{Error, Result};
 use crate::gpu::flow::{Engine, Place, Session, Settings, Speed};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -286,29 +285,33 @@ impl Operator for OpticalFlow {
     }
 }
 
-/// A frame or a field, as `kernels/optical_flow.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    width: u32,
-    pitch: u32,
+device_struct! {
+    /// A frame or a field, as `kernels/optical_flow.cu` sees it.
+    struct Row as Row {
+        to: u64,
+        from: u64,
+        /// pixels of a frame, vectors of a field
+        elements: u64,
+        /// elements of a row
+        width: u32,
+        /// bytes from a row to the next one, where the engine has them
+        pitch: u32,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    red: u32,
+device_struct! {
+    struct Params as Params {
+        /// which channel of a frame is red
+        red: u32,
+    }
 }
 
 fn kernel(entry: &'static str) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("optical_flow", entry).define("CHANNELS", 3)
+    KernelSpec::of::<Row, Params>("optical_flow", entry).define("CHANNELS", 3)
 }
 
 fn frame_kernel(color: Color) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("optical_flow", "flow_frame").define("CHANNELS", color.channels())
+    KernelSpec::of::<Row, Params>("optical_flow", "flow_frame").define("CHANNELS", color.channels())
 }
 
 /// Those that tests compile.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{
@@ -205,26 +206,29 @@ impl Operator for OneHot {
     }
 }
 
-/// A sample, as `kernels/one_hot.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    classes: u64,
-    inner: u64,
+device_struct! {
+    /// A sample, as `kernels/one_hot.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        /// of the output
+        elements: u64,
+        classes: u64,
+        /// elements of the output from one class to the next
+        inner: u64,
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    on: u64,
-    off: u64,
+device_struct! {
+    struct Params as Params {
+        /// the bits of an element
+        on: u64,
+        off: u64,
+    }
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("one_hot", "one_hot").dtype("FROM", from).dtype("TO", to.bits())
+    KernelSpec::of::<Row, Params>("one_hot", "one_hot").dtype("FROM", from).dtype("TO", to.bits())
 }
 
 /// Those that tests compile.

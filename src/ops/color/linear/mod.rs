@@ -10,6 +10,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::color::{Mix, mix_channels, scale_add};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
@@ -153,20 +154,22 @@ fn map_of(maps: &[Option<PixelMap>], index: usize) -> Result<PixelMap> {
     map.ok_or_else(|| Error::internal("a live sample has no colour map"))
 }
 
-/// A sample, as `kernels/color.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    elements: u64,
-    factor: [f32; 9],
-    addend: f32,
+device_struct! {
+    /// A sample, as `kernels/color.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        /// channels of the sample, or pixels where they are mixed
+        elements: u64,
+        /// one, or a row of three for each channel of the output
+        factor: [f32; 9],
+        addend: f32,
+    }
 }
 
 fn kernel(mixes: bool, from: DType, to: DType) -> KernelSpec {
     let entry = if mixes { "mix_channels" } else { "scale_add" };
-    KernelSpec::new::<Row, NoParams>("color", entry).dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, NoParams>("color", entry).dtype("FROM", from).dtype("TO", to)
 }
 
 /// Those that tests compile.

@@ -6,6 +6,7 @@ use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Scaling, View, stored_
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Format;
 use crate::gpu::jpeg::cores::Part;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::memory::DeviceBytes;
 use crate::operator::GpuCx;
@@ -140,27 +141,30 @@ fn format(color: ColorSpace) -> Format {
     }
 }
 
-/// An image, as `kernels/decoded.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    start: i64,
-    step_x: i64,
-    step_y: i64,
-    width: u32,
-    height: u32,
-    channels: u32,
-    unused: u32,
+device_struct! {
+    /// An image, as `kernels/decoded.cu` sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const uint8_t *",
+        /// Output pixel (x, y) is stored at start + x * step_x + y * step_y, in pixels.
+        start: i64,
+        step_x: i64,
+        step_y: i64,
+        width: u32,
+        height: u32,
+        /// Samples of an output pixel: IN, or 1 for the first of them.
+        channels: u32,
+        unused: u32,
+    }
 }
 
-/// What samples are multiplied by, as `kernels/decoded.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    level: f32,
-    studio: [[f32; 4]; 3],
+device_struct! {
+    /// What samples are multiplied by, as `kernels/decoded.cu` sees it.
+    struct Params as Params {
+        level: f32,
+        /// Weights of red, green and blue, and what is added.
+        studio: [[f32; 4]; 3],
+    }
 }
 
 impl Params {
@@ -173,7 +177,7 @@ impl Params {
 }
 
 fn kernel(dtype: DType, color: ColorSpace) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("decoded", "decoded")
+    KernelSpec::of::<Row, Params>("decoded", "decoded")
         .dtype("TO", dtype)
         .define("IN", format(color).channels())
         .define("STUDIO", u8::from(color == ColorSpace::YCbCr))

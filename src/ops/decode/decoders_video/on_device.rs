@@ -19,6 +19,7 @@ use super::{CHANNELS, Job, Opened};
 use crate::cpu::video::{Budget, Video};
 use crate::error::{Error, Result};
 use crate::footage::{CodedFootage, Takes, codec_of};
+use crate::gpu::layout::device_struct;
 use crate::gpu::video::{Engines, decode};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
@@ -245,17 +246,17 @@ impl Takes for RunTargets<'_> {
     }
 }
 
-/// A frame of one colour, as `kernels/video_fill.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Filled {
-    to: u64,
-    pixels: u64,
-    color: [u8; 8],
+device_struct! {
+    /// A frame of one colour, as `kernels/video_fill.cu` sees it.
+    struct Filled as Row {
+        to: u64 = "uint8_t *",
+        pixels: u64,
+        color: [u8; 8],
+    }
 }
 
 fn fill_kernel() -> KernelSpec {
-    KernelSpec::new::<Filled, NoParams>("video_fill", "video_fill")
+    KernelSpec::of::<Filled, NoParams>("video_fill", "video_fill")
 }
 
 /// Records what fills the frames that videos do not have.

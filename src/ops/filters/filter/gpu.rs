@@ -1,38 +1,39 @@
 //! The filter on the device: rows of the table for `kernels/filter.cu`. The weights stay where they are.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::{Job, job_of};
 use crate::cpu::window::Outside;
 use crate::error::Result;
 use crate::gpu::KernelSpec;
+use crate::gpu::layout::device_struct;
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
-/// An image, as the kernel sees it. Pairs are rows and columns.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    weights: u64,
-    fill: u64,
-    source: [i32; 2],
-    target: [i32; 2],
-    size: [i32; 2],
-    before: [i32; 2],
-    channels: i32,
-    unused: i32,
+device_struct! {
+    /// An image, as the kernel sees it. Pairs are rows and columns.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        weights: u64 = "const float *",
+        /// nothing: 0
+        fill: u64 = "const FROM *",
+        /// rows, columns
+        source: [i32; 2],
+        target: [i32; 2],
+        size: [i32; 2],
+        before: [i32; 2],
+        channels: i32,
+        unused: i32,
+    }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    border: u32,
+device_struct! {
+    struct Params as Params {
+        border: u32,
+    }
 }
 
 pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("filter", "filter").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, Params>("filter", "filter").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Those that tests compile.

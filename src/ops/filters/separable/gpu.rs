@@ -1,31 +1,34 @@
 //! Blurs and derivatives on a device: a launch for each dimension, with rows of the table for `kernels/convolve.cu`.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::Job;
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::ops::filters::spatial::Spatial;
 use crate::tensor::{DType, ValueType};
 
-/// A sample, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    window: u64,
-    more: u64,
-    elements: u64,
-    extent: u64,
-    inner: u64,
-    taps: u32,
-    scale: f32,
+device_struct! {
+    /// A sample, as the kernel sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        /// `taps` of them, an odd number
+        window: u64 = "const float *",
+        /// what is added; nothing: 0
+        more: u64 = "const float *",
+        elements: u64,
+        /// of the dimension
+        extent: u64,
+        /// elements of the dimensions behind it
+        inner: u64,
+        taps: u32,
+        scale: f32,
+    }
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("convolve", "convolve").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, NoParams>("convolve", "convolve").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Those that tests compile.

@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::{CropMirrorNormalize, Job};
 use crate::cpu::normalize::tables::Table;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
@@ -14,35 +15,44 @@ use crate::tensor::{DType, ValueType};
 /// Dimensions that a row has room for: a sequence of volumes.
 const MAX_DIMENSIONS: usize = 5;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Dimension {
-    stride: i64,
-    anchor: i64,
-    source: u32,
-    window: u32,
-    mirror: u32,
-    unused: u32,
+device_struct! {
+    struct Dimension as Dimension {
+        /// elements between neighbours in the source
+        stride: i64,
+        /// of the window
+        anchor: i64,
+        /// elements of the source along it
+        source: u32,
+        /// elements of the output along it
+        window: u32,
+        mirror: u32,
+        unused: u32,
+    }
 }
 
-/// A sample, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    factor: u64,
-    bias: u64,
-    fill: u64,
-    elements: u64,
-    channel: u32,
-    channels: u32,
-    dimensions: [Dimension; MAX_DIMENSIONS],
+device_struct! {
+    /// A sample, as the kernel sees it.
+    struct Row as Row {
+        to: u64 = "DST *",
+        from: u64 = "const SRC *",
+        /// a value for each channel of the output; with TABLES factors are 256 values for each channel of the source
+        factor: u64 = "const float *",
+        bias: u64 = "const float *",
+        fill: u64 = "const float *",
+        /// of the output
+        elements: u64,
+        /// which dimension
+        channel: u32,
+        /// of the source
+        channels: u32,
+        /// NDIM of them are used
+        dimensions: [Dimension; MAX_DIMENSIONS],
+    }
 }
 
 /// The kernel for tensors of `ndim` dimensions, by DALI's arithmetic or by tables.
 fn kernel(from: DType, to: DType, ndim: usize, by_tables: bool) -> KernelSpec {
-    let kernel = KernelSpec::new::<Row, NoParams>("crop_mirror_normalize", "crop_mirror_normalize")
+    let kernel = KernelSpec::of::<Row, NoParams>("crop_mirror_normalize", "crop_mirror_normalize")
         .dtype("SRC", from)
         .dtype("DST", to)
         .define("NDIM", ndim)

@@ -2,6 +2,7 @@
 
 use super::{Erase, Job};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, Layout, Shape};
@@ -9,29 +10,38 @@ use crate::tensor::{DType, Layout, Shape};
 /// Dimensions of a region after those are joined that lie together.
 const MAX_AXES: usize = 6;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Axis {
-    extent: u64,
-    stride: u64,
+device_struct! {
+    #[derive(Debug, PartialEq, Eq)]
+    struct Axis as Axis {
+        extent: u64,
+        /// distance of neighbours, in elements of the sample
+        stride: u64,
+    }
 }
 
-/// A region of a sample, as `kernels/erase.cu` sees it.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    fill: u64,
-    fill_values: u64,
-    fill_repeat: u64,
-    first: u64,
-    elements: u64,
-    axes: u64,
-    axis: [Axis; MAX_AXES],
+device_struct! {
+    /// A region of a sample, as `kernels/erase.cu` sees it.
+    #[derive(Debug)]
+    struct Row as Row {
+        /// the sample
+        to: u64 = "TO *",
+        fill: u64 = "const TO *",
+        /// how many, one for each position of a dimension
+        fill_values: u64,
+        /// elements of the sample that have the same one
+        fill_repeat: u64,
+        /// of the region, in elements of the sample
+        first: u64,
+        /// of the region
+        elements: u64,
+        axes: u64,
+        /// innermost first
+        axis: [Axis; MAX_AXES],
+    }
 }
 
 fn kernel(dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("erase", "erase").dtype("TO", dtype.bits())
+    KernelSpec::of::<Row, NoParams>("erase", "erase").dtype("TO", dtype.bits())
 }
 
 /// Those that tests compile.

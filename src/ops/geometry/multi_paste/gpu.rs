@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::{Job, Region};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
@@ -66,20 +67,20 @@ struct Pasted {
     size: [u64; 2],
 }
 
-/// A canvas.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    regions: u64,
-    count: u64,
-    pixels: u64,
-    width: u64,
-    channels: u64,
+device_struct! {
+    /// A canvas.
+    struct Row as Row {
+        to: u64 = "TO *",
+        regions: u64 = "const Region *",
+        count: u64,
+        pixels: u64,
+        width: u64,
+        channels: u64,
+    }
 }
 
 pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("multi_paste", "multi_paste").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, NoParams>("multi_paste", "multi_paste").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Those that tests compile.

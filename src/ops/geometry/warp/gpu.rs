@@ -1,31 +1,31 @@
 //! Affine maps on the device: rows of the table for `kernels/warp.cu`.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::{Job, job};
 use crate::cpu::warp::{Map, Sampling};
 use crate::error::Result;
+use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
-/// An image or a volume, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    map: Map,
-    source: [i32; 3],
-    target: [i32; 3],
-    channels: u32,
-    has_fill: u32,
-    fill: f32,
-    unused: u32,
+device_struct! {
+    /// An image or a volume, as the kernel sees it.
+    struct Row as Row {
+        to: u64 = "TO *",
+        from: u64 = "const FROM *",
+        /// coefficients of x, y, z and an offset, for x, y and z
+        map: Map,
+        source: [i32; 3],
+        target: [i32; 3],
+        channels: u32,
+        has_fill: u32,
+        fill: f32,
+        unused: u32,
+    }
 }
 
 pub(super) fn kernel(from: DType, to: DType, sampling: Sampling, is_volume: bool) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("warp", "warp")
+    KernelSpec::of::<Row, NoParams>("warp", "warp")
         .dtype("FROM", from)
         .dtype("TO", to)
         .define("LINEAR", u8::from(sampling == Sampling::Linear))

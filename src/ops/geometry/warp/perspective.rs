@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::perspective::{Border, Matrix, Sampling, View, inverse};
 use crate::cpu::resample::Output;
 use crate::cpu::warp::Pixels;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::args::numbers;
 use crate::operator::shared::{dtypes, layouts};
@@ -337,20 +336,24 @@ impl Operator for WarpPerspective {
     }
 }
 
-/// An image, as `kernels/perspective.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    matrix: Matrix,
-    pixels: u64,
-    source: [i32; 2],
-    width: u32,
-    channels: u32,
-    is_coarse: u32,
-    border: u32,
-    fill: [f32; MAX_CHANNELS],
+device_struct! {
+    /// An image, as `kernels/perspective.cu` sees it.
+    struct Row as Row {
+        to: u64 = "ELEMENT *",
+        from: u64 = "const ELEMENT *",
+        matrix: Matrix,
+        pixels: u64,
+        /// columns, rows
+        source: [i32; 2],
+        /// of the output
+        width: u32,
+        channels: u32,
+        /// places lie on a grid
+        is_coarse: u32,
+        border: u32,
+        /// for each channel, as an element holds it
+        fill: [f32; MAX_CHANNELS],
+    }
 }
 
 /// As `kernels/border.cuh` numbers them.
@@ -370,7 +373,7 @@ fn kernel(dtype: DType, sampling: Sampling) -> KernelSpec {
         Sampling::Linear => 1,
         Sampling::Cubic => 2,
     };
-    KernelSpec::new::<Row, NoParams>("perspective", "perspective")
+    KernelSpec::of::<Row, NoParams>("perspective", "perspective")
         .dtype("ELEMENT", dtype)
         .define("SAMPLING", number)
 }

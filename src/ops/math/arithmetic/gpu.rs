@@ -2,6 +2,7 @@
 //! `kernels/arithmetic.cu` computes what, is said here; types and conversions are those of the [`Program`].
 
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams, cuda_type};
 use crate::operator::{DeviceSample, GpuCx, GpuIo};
 use crate::ops::math::arithmetic::broadcast;
@@ -15,16 +16,17 @@ use crate::tensor::{DType, Sample, Shape};
 /// Dimensions of a result after those are joined that lie together in all operands.
 const MAX_AXES: usize = 6;
 
-/// A sample, as `kernels/arithmetic.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    /// While rows are made: the number of the first.
-    operands: u64,
-    elements: u64,
-    axes: u64,
-    extent: [u64; MAX_AXES],
+device_struct! {
+    /// A sample, as `kernels/arithmetic.cu` sees it.
+    struct Row as Row {
+        to: u64 = "RESULT *",
+        /// While rows are made: the number of the first.
+        operands: u64 = "const Operand *",
+        elements: u64,
+        axes: u64,
+        /// innermost first
+        extent: [u64; MAX_AXES],
+    }
 }
 
 /// An operand of a sample, as the kernel sees it.
@@ -91,7 +93,7 @@ impl DeviceProgram {
 
     /// The kernel.
     pub(super) fn spec(&self) -> KernelSpec {
-        KernelSpec::new::<Row, NoParams>("arithmetic", "arithmetic")
+        KernelSpec::of::<Row, NoParams>("arithmetic", "arithmetic")
             .dtype("RESULT", self.result)
             .define("OPERANDS", self.operands.len())
             .define("OPERAND_BYTES", size_of::<Place>())

@@ -8,6 +8,7 @@
 use super::statistics::Scaling;
 use super::{Given, Normalize};
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{GpuCx, GpuIo};
@@ -18,32 +19,38 @@ use crate::tensor::DType;
 /// Alternations of reduced and kept dimensions: there cannot be more.
 const MAX_AXES: usize = limits::MAX_NDIM;
 
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Axis {
-    extent: u64,
-    parameter: u64,
+device_struct! {
+    #[derive(Debug)]
+    struct Axis as Axis {
+        extent: u64,
+        /// distance of the parameters of neighbours; 0: they have the same
+        parameter: u64,
+    }
 }
 
-/// A sample, as `kernels/normalize.cu` sees it.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    from: u64,
-    to: u64,
-    means: u64,
-    scales: u64,
-    mean_step: u64,
-    scale_step: u64,
-    elements: u64,
-    axes: u64,
-    axis: [Axis; MAX_AXES],
+device_struct! {
+    /// A sample, as `kernels/normalize.cu` sees it.
+    #[derive(Debug)]
+    struct Row as Row {
+        from: u64 = "const FROM *",
+        to: u64 = "TO *",
+        means: u64 = "const float *",
+        scales: u64 = "const float *",
+        /// distance of the means of neighbouring parameters: 1, or 0 when there is one for all
+        mean_step: u64,
+        /// the same of scales
+        scale_step: u64,
+        elements: u64,
+        axes: u64,
+        /// innermost first
+        axis: [Axis; MAX_AXES],
+    }
 }
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    shift: f32,
+device_struct! {
+    struct Params as Params {
+        shift: f32,
+    }
 }
 
 /// The fold that makes means.
@@ -57,7 +64,7 @@ fn scales(from: DType) -> Fold {
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("normalize", "normalize").dtype("FROM", from).dtype("TO", to)
+    KernelSpec::of::<Row, Params>("normalize", "normalize").dtype("FROM", from).dtype("TO", to)
 }
 
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
