@@ -14,6 +14,7 @@ pub mod debayer;
 pub mod decode;
 pub mod elementary;
 pub mod encode;
+pub mod encoded;
 pub mod exact;
 pub mod extremes;
 pub mod formats;

@@ -17,8 +17,9 @@ mod value;
 
 use std::sync::Arc;
 
+use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
-use crate::cpu::formats::{Encoded, Formats};
+use crate::cpu::formats::Formats;
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};

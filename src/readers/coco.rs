@@ -104,7 +104,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
     }
     Ok(Box::new(Annotated {
-        root: args.given_string("file_root")?.unwrap_or_default().into(),
+        root: args.given_string("file_root")?.into_iter().collect(),
         found,
         has_polygons: wanted.has_polygons,
         has_ids: has_ids(args)?,

@@ -44,11 +44,12 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn dtype(args: &Args) -> Result<Option<DType>> {
-    match args.given_dtype("dtype")? {
-        dtype @ (None | Some(DType::I32 | DType::F32)) => Ok(dtype),
-        Some(other) => {
+    let dtype = args.given_dtype("dtype")?;
+    match dtype {
+        Some(other) if !matches!(other, DType::I32 | DType::F32) => {
             Err(Error::unsupported(format!("argument `dtype` is {other}, expected int32 or float32")))
         }
+        _ => Ok(dtype),
     }
 }
 

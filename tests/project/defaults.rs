@@ -24,6 +24,10 @@ fn given(expr: &syn::Expr) -> Option<Option<String>> {
         syn::Expr::MethodCall(call) if call.method.to_string().starts_with("given_") => {
             let name = call.args.first().and_then(|name| match name {
                 syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. }) => Some(name.value()),
+                syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string).filter(|name| {
+                    // A constant.
+                    name.chars().all(|c| c.is_uppercase() || c == '_')
+                }),
                 _ => None,
             });
             Some(name)
@@ -33,17 +37,33 @@ fn given(expr: &syn::Expr) -> Option<Option<String>> {
     }
 }
 
-/// Whether a value is written out in `tokens`: a literal, or a member of an enumeration of element types.
-fn is_written_out(tokens: &impl ToTokens) -> bool {
-    fn any(tokens: proc_macro2::TokenStream) -> bool {
-        tokens.into_iter().any(|token| match token {
-            proc_macro2::TokenTree::Literal(_) => true,
-            proc_macro2::TokenTree::Ident(name) => ["true", "false", "DType"].iter().any(|word| name == word),
-            proc_macro2::TokenTree::Group(group) => any(group.stream()),
-            proc_macro2::TokenTree::Punct(_) => false,
-        })
+/// Whether `expr` is a value that is written out: a literal, an element type, or a list of such, whatever it is wrapped into. A value that is
+/// computed is none.
+fn is_written_out(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Lit(_) => true,
+        syn::Expr::Path(path) => path.path.segments.first().is_some_and(|first| first.ident == "DType"),
+        syn::Expr::Macro(made) => made.mac.path.is_ident("vec") && is_literal_list(&made.mac.tokens),
+        syn::Expr::Array(array) => array.elems.iter().any(is_written_out),
+        syn::Expr::Unary(unary) => is_written_out(&unary.expr),
+        syn::Expr::Paren(paren) => is_written_out(&paren.expr),
+        syn::Expr::Reference(reference) => is_written_out(&reference.expr),
+        syn::Expr::Closure(closure) => is_written_out(&closure.body),
+        syn::Expr::MethodCall(call) => is_written_out(&call.receiver),
+        syn::Expr::Call(call) => is_wrapper(&call.func) && call.args.iter().any(is_written_out),
+        _ => false,
     }
-    any(tokens.to_token_stream())
+}
+
+/// `Ok` and `Some`.
+fn is_wrapper(function: &syn::Expr) -> bool {
+    matches!(function, syn::Expr::Path(path) if path.path.is_ident("Ok") || path.path.is_ident("Some"))
+}
+
+/// Not `0; count`, whose length is computed.
+fn is_literal_list(tokens: &proc_macro2::TokenStream) -> bool {
+    let is_literal = |token: &_| matches!(token, proc_macro2::TokenTree::Literal(_));
+    tokens.clone().into_iter().all(|token| is_literal(&token) || token.to_string() == ",")
 }
 
 impl<'ast> Visit<'ast> for Finder {
@@ -133,7 +153,10 @@ fn a_default_that_is_written_is_found() {
     for right in [
         r#"args.int("x")?"#,
         r#"args.given_int("x")?.unwrap_or(length)"#,
-        r#"args.given_float("x")?.unwrap_or_else(|| rate / half)"#,
+        r#"args.given_float("x")?.unwrap_or_else(|| rate / 2.0)"#,
+        r#"args.given_ints("x")?.unwrap_or_else(|| vec![0; count])"#,
+        r#"args.given_bool("x")?.unwrap_or(!args.has("y"))"#,
+        r#"args.given_int(SEED)?.unwrap_or_else(seed_of_now)"#,
         r#"match args.given_int("x")? { None => Ok(None), Some(x) => Ok(Some(x)) }"#,
     ] {
         assert_eq!(defaults(&format!("fn build() {{ {right}; }}")), [""; 0], "{right}");

@@ -5,7 +5,7 @@ use crate::cpu::audio::decode::{effort, header};
 use crate::cpu::audio::level::{Stored, store, write};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::Header;
-use crate::cpu::formats::Encoded;
+use crate::cpu::encoded::Encoded;
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};

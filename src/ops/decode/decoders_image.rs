@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::cpu::decode::{
     self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
+use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
-use crate::cpu::formats::Encoded;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};

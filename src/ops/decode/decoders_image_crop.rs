@@ -1,8 +1,8 @@
 //! `decoders__ImageCrop`: encoded images to the pixels of a crop window.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
+use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
-use crate::cpu::formats::Encoded;
 use crate::error::Result;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
 use crate::operator::{Args, InputSet, OpDef, Operator, SampleInputs, one_output};

@@ -1,8 +1,8 @@
 //! `decoders__ImageSlice`: encoded images to the pixels of a window given by its ends.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
+use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
-use crate::cpu::formats::Encoded;
 use crate::error::Result;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
 use crate::operator::shared::window::{OutOfBounds, Window};

@@ -3,7 +3,7 @@
 use super::decoders_image::{check_encoded, color_space};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{self, DecodeOptions};
-use crate::cpu::formats::Encoded;
+use crate::cpu::encoded::Encoded;
 use crate::dispatch;
 use crate::error::Result;
 use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};

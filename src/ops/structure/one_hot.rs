@@ -65,8 +65,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             })?)
         }
     };
-    let letter = match args.given_string("axis_name")?.map(str::as_bytes) {
-        None | Some(&[]) => None,
+    let name = args.given_string("axis_name")?.filter(|name| !name.is_empty());
+    let letter = match name.map(str::as_bytes) {
+        None => None,
         Some(&[letter]) => Some(letter),
         Some(_) => return Err(Error::invalid("argument `axis_name` is not one letter")),
     };

@@ -6,7 +6,7 @@ pub(in crate::ops) mod color_twist;
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use crate::cpu::color::{Mix, mix_channels, scale_add};
 use crate::error::{Error, Result};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cpu::formats::Encoded;
+use crate::cpu::encoded::Encoded;
 use crate::cpu::video::{Budget, Efforts, Video, fill_color};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;

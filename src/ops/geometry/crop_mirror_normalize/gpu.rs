@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use super::{CropMirrorNormalize, Job};
 use crate::cpu::normalize::tables::Table;

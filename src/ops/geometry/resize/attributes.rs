@@ -277,7 +277,7 @@ impl ResizeAttributes {
             sides: self.requested_size(sample)?,
             mode: self.mode,
             max_size: self.max_size()?,
-            region: self.given_region(sample, geometry.size)?,
+            region: self.asked_region(sample, geometry.size)?,
             interp: self.interp(sample)?,
         };
         exact.task(&asked, geometry, part).map(Some)
@@ -384,11 +384,11 @@ impl ResizeAttributes {
         image: [usize; N],
     ) -> Result<[(f32, f32); N]> {
         let full = image.map(|extent| (0.0, extent as f32));
-        Ok(self.given_region(sample, image)?.unwrap_or(full))
+        Ok(self.asked_region(sample, image)?.unwrap_or(full))
     }
 
     /// The region, if one is given; its ends may have changed places.
-    fn given_region<const N: usize>(
+    fn asked_region<const N: usize>(
         &self,
         sample: &SampleInputs<'_>,
         image: [usize; N],
@@ -432,8 +432,9 @@ fn named_filter(arg: &Option<Arg>, sample: &SampleInputs<'_>) -> Result<Option<F
 
 /// How sizes become whole.
 fn rounding(args: &Args) -> Result<fn(f32) -> f32> {
-    match args.given_string("size_rounding")? {
-        None | Some("round") => Ok(f32::round),
+    // Operators without the argument round.
+    match args.given_string("size_rounding")?.filter(|&name| name != "round") {
+        None => Ok(f32::round),
         Some("truncate") => Ok(f32::trunc),
         Some("ceil") => Ok(f32::ceil),
         Some(other) => Err(Error::invalid(format!(
