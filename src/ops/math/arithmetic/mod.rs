@@ -55,9 +55,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 64),
     args: &[
         ArgSpec::string("expression_desc", "the expression, such as `mul(&0 $0:int32)`").required(),
-        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`")
-            .or_ints(&[]),
-        ArgSpec::floats("real_constants", "floats that the expression names by `$`").or_floats(&[]),
+        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`"),
+        ArgSpec::floats("real_constants", "floats that the expression names by `$`"),
     ],
     build: &build,
     outputs: &one_output,
@@ -79,8 +78,10 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     if let Some(input) = missing {
         return Err(Error::invalid(format!("the expression names input {input}, found {inputs} inputs")));
     }
-    let constants =
-        Constants { integers: args.ints("integer_constants")?, reals: args.floats("real_constants")? };
+    let constants = Constants {
+        integers: args.given_ints("integer_constants")?.into_iter().flatten().collect(),
+        reals: args.given_floats("real_constants")?.into_iter().flatten().collect(),
+    };
     constants.check(&expression)?;
     Ok(Box::new(Arithmetic { expression, constants, used, program: None }))
 }
