@@ -182,12 +182,12 @@ def test_copy(tmp_path):
 def test_normalization_by_tables(tmp_path):
     """A window of an image, mirrored, with a pixel outside of it and a channel that the image does not have."""
     rng = np.random.default_rng(2)
-    run = table_kernel(tmp_path, "crop_mirror_normalize", "<6Q2I" + 3 * "2q4I", SRC="uint8_t", DST="float", NDIM=3, MAX_NDIM=3, TABLES=1)
+    run = table_kernel(tmp_path, "crop_mirror_normalize", "<6Q2I" + 5 * "2q4I", SRC="uint8_t", DST="float", NDIM=3, TABLES=1)
     image = rng.integers(0, 256, (4, 6, 3), np.uint8)
     tables, fill = rng.normal(size=(3, 256)).astype(np.float32), np.float32([7, 8, 9, 10])
     out = np.zeros((4, 2, 6), np.float32)
     # stride, anchor, source, window, mirror: of channels, rows and columns
-    dimensions = [(1, 0, 3, 4, 0, 0), (18, 1, 4, 2, 0, 0), (3, 1, 6, 6, 1, 0)]
+    dimensions = [(1, 0, 3, 4, 0, 0), (18, 1, 4, 2, 0, 0), (3, 1, 6, 6, 1, 0), *2 * [(0,) * 6]]
     row = (place(0), place(1), place(2), 0, place(3), out.size, 0, 3, *(value for dimension in dimensions for value in dimension))
     made = run([row], [out, image, tables, fill])[0]
     expected = np.broadcast_to(fill[:, None, None], out.shape).copy()

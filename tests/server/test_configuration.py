@@ -1,7 +1,9 @@
 """What a model needs in its configuration: next to nothing; and what a wrong one is told."""
 
+import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from gesso import Pipeline, fn, types
 
 from harness import Server
 from recorded import cases, write_model
@@ -11,6 +13,15 @@ CASES = cases("pipelines")
 CLASSIFY = CASES["classify"].pipeline
 INPUT = 'input { name: "IMAGE" data_type: TYPE_UINT8 dims: [ -1 ] }\n'
 OUTPUT = 'output { name: "PIXELS" data_type: TYPE_FP32 dims: [ 3, 64, 64 ] }\n'
+
+
+def resized(**arguments):
+    pipe = Pipeline(batch_size=4, num_threads=1, device_id=None)
+    with pipe:
+        image = fn.external_source(name="IMAGE", layout="HWC", dtype=types.UINT8, ndim=3)
+        pipe.set_outputs(fn.resize(image, size=[20, 30], name="PIXELS", **arguments))
+    pipe.build()
+    return pipe
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +36,7 @@ def served(tmp_path_factory):
     write_model(repository, "threads", CLASSIFY, 'backend: "gesso"\nparameters { key: "num_threads" value { string_value: "2" } }\n')
     write_model(repository, "two", CASES["two_outputs"].pipeline)
     write_model(repository, "any_size", CASES["decode_only"].pipeline)
+    write_model(repository, "as_trained", resized().serialize(), 'backend: "gesso"\nparameters { key: "arithmetic" value { string_value: "pillow" } }\n')
     with Server(repository) as server:
         yield server
 
@@ -38,6 +50,19 @@ def test_every_way_to_configure_a_model_gives_the_same_answer(served, model):
     with triton.InferenceServerClient(served.grpc_url) as client:
         (answer,) = infer(client, model, alone({"IMAGE": case.inputs["IMAGE"][0]}))
     assert abs(answer[0] - case.outputs[0][0]).max() <= case.tol
+
+
+def test_a_model_has_the_arithmetic_of_its_parameter(served):
+    image = np.random.default_rng(1).integers(0, 256, (50, 70, 3), np.uint8)
+    with triton.InferenceServerClient(served.grpc_url) as client:
+        (answer,) = infer(client, "as_trained", alone({"IMAGE": image}))
+    by = {}
+    for arithmetic in ("dali", "pillow"):
+        pipe = resized(arithmetic=arithmetic)
+        pipe.feed_input("IMAGE", [image])
+        by[arithmetic] = np.asarray(pipe.run()[0].at(0))
+    assert (by["dali"] != by["pillow"]).any()
+    np.testing.assert_array_equal(answer[0], by["pillow"])
 
 
 def test_a_configuration_completes_itself(served):
@@ -74,6 +99,7 @@ WRONG = {
     "input_name": (INPUT.replace("IMAGE", "PICTURE") + OUTPUT, ["PICTURE", "IMAGE"]),
     "input_type": (INPUT.replace("UINT8", "FP32") + OUTPUT, ["IMAGE", "TYPE_FP32", "TYPE_UINT8"]),
     "too_many_outputs": (INPUT + OUTPUT + OUTPUT.replace("PIXELS", "MORE"), ["2", "1"]),
+    "arithmetic": ('parameters { key: "arithmetic" value { string_value: "PIL" } }\n', ["arithmetic", "`PIL`", "`torchvision-float`"]),
     "threads": ('parameters { key: "num_threads" value { string_value: "many" } }\n', ["num_threads", "many"]),
 }
 
