@@ -195,7 +195,8 @@ impl Settings {
             return spelling::nearest(prefix, known.into_iter())
                 .map(|known| format!("{known}.{}", rest.escape_debug()));
         }
-        let known = Self::shared().chain([DETERMINISTIC, JPEG_SCALED_DECODE, SPLIT_ALONG_OUTER_AXIS]);
+        let own = [DETERMINISTIC, JPEG_SCALED_DECODE, ARITHMETIC, SPLIT_ALONG_OUTER_AXIS];
+        let known = Self::shared().chain(own);
         spelling::nearest(name, known).map(str::to_owned)
     }
 
@@ -473,6 +474,7 @@ mod tests {
             parse(&json!({ name: {"string_value": "1"} })).unwrap().misspelt().map(|(_, meant)| meant)
         };
         assert_eq!(meant("defaults.SCALE"), Some("default.SCALE".to_owned()));
+        assert_eq!(meant("arithmetics"), Some("arithmetic".to_owned()));
         assert_eq!(
             (meant("file.IMAGE"), meant("labels.IMAGE"), meant("Quality")),
             (Some("files.IMAGE".to_owned()), None, None)
