@@ -199,7 +199,7 @@ fn found(name: &str, step: &Value, models: &[Model], reports: &[Report]) -> Resu
         return Ok(Step::of(&model.written(), true));
     }
     // Reports are in the order of versions, of which the server takes the last.
-    let report = ours.filter(|report| wanted.is_none() || report.version == wanted).next_back();
+    let report = ours.rfind(|report| wanted.is_none() || report.version == wanted);
     match report.map(|report| &report.outcome) {
         Some(Outcome::Loads(loaded)) => Ok(Step::of(loaded.config.as_object().unwrap_or(&Map::new()), true)),
         Some(Outcome::Fails { .. }) => Err(Error::invalid("it does not load")),
