@@ -1,10 +1,7 @@
 // Fills regions of samples. A row of the table is a region. TO is an unsigned integer as large as the elements.
 #include "common.cuh"
 
-// A dimension of the region.
 #include "layouts/erase.cuh"
-
-constexpr uint32_t MAX_AXES = 6;
 
 // A sample has at most 2^31 bytes: 32 bits hold a position and are quick to divide.
 extern "C" __global__ void erase(const Row *__restrict__ rows, uint32_t count, NoParams) {

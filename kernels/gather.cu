@@ -5,12 +5,9 @@
 // Outputs are dense, so that neighbouring threads write neighbouring words of 8 bytes.
 #include "common.cuh"
 
-// A dimension of the output.
-#include "layouts/gather.cuh"
-
-constexpr uint32_t MAX_AXES = 6;
-
 enum Border : uint32_t { FILL, CLAMP, REFLECT_1001, REFLECT_101, WRAP };
+
+#include "layouts/gather.cuh"
 
 constexpr uint32_t CHUNK = 8 / sizeof(TO);
 

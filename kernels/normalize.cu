@@ -2,10 +2,7 @@
 // table is a sample.
 #include "common.cuh"
 
-// A dimension of the sample.
 #include "layouts/normalize.cuh"
-
-constexpr uint32_t MAX_AXES = 16;
 
 // A sample has at most 2^31 bytes: 32 bits hold a position and are quick to divide.
 extern "C" __global__ void normalize(const Row *__restrict__ rows, uint32_t count, Params params) {

@@ -8,10 +8,7 @@ enum { SUM, SQUARES, DISTANCES, LEAST, MOST };
 // FINISH: what becomes of it. ROOT is that of the mean, SCALE what elements are multiplied by to have a given deviation.
 enum { PLAIN, MEAN, ROOT, SCALE };
 
-// A dimension of the sample.
 #include "layouts/reduce.cuh"
-
-constexpr uint32_t MAX_AXES = 16;
 
 RANGE(float, -3.402823466e38f, 3.402823466e38f);
 

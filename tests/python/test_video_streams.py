@@ -330,7 +330,7 @@ def test_a_file_with_a_resizing_reader(arguments, name):
     ({"filenames": ["no such.mp4"]}, "no such.mp4"),
     ({"filenames": ["CLIP:vp9.webm"], "labels": [1, 2]}, "2 `labels` for 1 `filenames`"),
     ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 0}, "`sequence_length` is 0"),
-    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 1 << 30}, "more than the limit"),
+    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 1 << 30}, "expected 1 to 1048576"),
     ({"filenames": ["CLIP:vp9.webm"], "stride": 0}, "`stride` is 0"),
     ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "other"}, "`pad_mode` is `other`"),
     ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 13}, "no samples"),

@@ -31,12 +31,12 @@ def distribution():
 
 
 def test_the_readme_says_how_large_it_is():
-    """Within the rounding; the wheel holds hardly anything but the library."""
+    """Within what a build without optimisation across libraries adds; the wheel holds hardly anything but the library."""
     distribution()
     readme = Path(__file__).resolve().parents[2] / "README.md"
     unpacked, zipped = map(int, re.search(r"library of (\d+) MB, which a wheel of (\d+) MB holds", readme.read_text(encoding="utf-8")).groups())
     library = Path(_library.path()).read_bytes()
-    assert abs(len(library) / 1e6 - unpacked) < 2 and abs(len(zlib.compress(library, 9)) / 1e6 - zipped) < 1
+    assert abs(len(library) / 1e6 - unpacked) < 3 and abs(len(zlib.compress(library, 9)) / 1e6 - zipped) < 1
 
 
 def test_the_wheel_asks_for_no_newer_glibc_than_it_says():

@@ -68,6 +68,10 @@ class Video(Reader):
 
     def begin(self, node):
         """Finds the sequences."""
+        if node.pipeline.formats is not None:
+            raise RuntimeError(
+                f"`{self.display}` cannot keep to `formats` in this pipeline, where it reads beside Python code or has arguments that no file holds: leave `formats` out."
+            )
         return _Sequences(node)
 
 

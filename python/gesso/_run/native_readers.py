@@ -90,8 +90,9 @@ def _is_whole(node):
 
 
 def _is_native(node, restarts, device):
-    """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there."""
-    is_video = isinstance(node.operator, Video) and node.device == "gpu" and device == library.GPU
+    """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there, and it alone keeps to `formats`."""
+    is_on_device = node.device == "gpu" and device == library.GPU
+    is_video = isinstance(node.operator, Video) and (is_on_device or node.pipeline.formats is not None)
     if not is_video and (type(node.operator) not in _PATHS or isinstance(node.operator, Video)):
         return False
     if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1 or not _is_whole(node):
@@ -122,7 +123,11 @@ def opened(pipeline, parameters, place, state):
         begun = state["batches"] if state else 0
         engine.skip(begun)
         engine.open()
-    except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError):
+    except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError) as error:
+        videos = [node for node in readers if isinstance(node.operator, Video)]
+        if videos and pipeline.formats is not None:
+            # The interpreter would not keep to them.
+            raise failed(videos[0], RuntimeError(str(error))) from error
         return None
     return Reading(engine, readers, parameters["enable_checkpointing"], batch_size, begun)
 
