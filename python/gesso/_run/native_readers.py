@@ -127,7 +127,7 @@ def opened(pipeline, parameters, place, state):
         videos = [node for node in readers if isinstance(node.operator, Video)]
         if videos and pipeline.formats is not None:
             # The interpreter would not keep to them.
-            raise failed(videos[0], RuntimeError(str(error))) from error
+            raise failed(videos[0], error) from error
         return None
     return Reading(engine, readers, parameters["enable_checkpointing"], batch_size, begun)
 
@@ -167,6 +167,9 @@ class Reading:
             node = self._reader_in(text)
             if node is None:
                 continue
+            if node.pipeline.formats is not None:
+                # The interpreter does not keep to them, so it does not read again.
+                raise failed(node, RuntimeError(f"Could not read {text.partition('`): ')[2]}"))
             try:
                 # In the words of the reader in the interpreter.
                 if not isinstance(node.operator, File):
