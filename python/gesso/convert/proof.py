@@ -112,5 +112,10 @@ _ORIENTATION = 0x112
 def _smooth(rng, height, width):
     """Colours that change slowly, with some noise."""
     rows, columns = np.linspace(0, 1, height)[:, None, None], np.linspace(0, 1, width)[None, :, None]
-    waves = sum(np.sin(rng.uniform(1, 40, 3) * rows + rng.uniform(1, 40, 3) * columns + rng.uniform(0, 6, 3)) for _ in range(4))
-    return np.clip(128 + 40 * waves + rng.normal(0, 6, (height, width, 3)), 0, 255).astype(np.uint8)
+    waves = 0
+    for _ in range(4):
+        # sin(down + across), of sines of rows and of columns alone.
+        down, across = rng.uniform(1, 40, 3) * rows + rng.uniform(0, 6, 3), rng.uniform(1, 40, 3) * columns
+        waves = waves + np.sin(down) * np.cos(across) + np.cos(down) * np.sin(across)
+    noise = rng.standard_normal((height, width, 3), np.float32)
+    return np.clip(128 + 40 * waves + 6 * noise, 0, 255).astype(np.uint8)
