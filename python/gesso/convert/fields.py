@@ -28,10 +28,12 @@ def is_side(value):
 class Fields:
     """The fields of one definition; `finish` refuses those that were not taken."""
 
-    def __init__(self, values, where, defaults=None):
+    def __init__(self, values, where, defaults=None, null_is_default=True):
         if not isinstance(values, dict):
             raise ConversionError(f"{where} is {shown(values)}, expected fields with names")
         self.values, self.where, self.defaults, self.left = values, where, defaults or {}, set(values)
+        #: Whether a field that is null is one that is left out.
+        self.null_is_default = null_is_default
 
     def fail(self, name, expected):
         """Says which field is wrong, what it is, and what would be right."""
@@ -44,11 +46,17 @@ class Fields:
     def get(self, name):
         """The field's value, or what the class has by default."""
         value = self.values.get(name)
-        return self.defaults.get(name) if value is None else value
+        return self.defaults.get(name) if value is None and not self.is_null(name) else value
+
+    def is_null(self, name):
+        """Whether the field is null in place of the class's default."""
+        return not self.null_is_default and name in self.values and self.values[name] is None and self.defaults.get(name) is not None
 
     def take(self, name, default=_REQUIRED):
         """The field's value; an error where there is none."""
         self.left.discard(name)
+        if self.is_null(name):
+            self.fail(name, "null is not the class's default; expected a value, or no such field")
         value = self.get(name)
         if value is not None:
             return value
@@ -57,7 +65,10 @@ class Fields:
         return default
 
     def flag(self, name, default=False):
-        """True or false."""
+        """True or false; null in place of a default is false."""
+        if self.is_null(name):
+            self.left.discard(name)
+            return False
         value = self.take(name, default)
         if not isinstance(value, bool):
             self.fail(name, "expected true or false")
