@@ -355,3 +355,28 @@ def test_nothing_of_others_is_replaced(tmp_path):
         wrong = run(tmp_path, "hf", ".", *arguments)
         assert wrong.returncode == 2 and says in wrong.stderr and not wrong.stdout, (arguments, wrong.stderr, wrong.stdout)
         assert contents(tmp_path) == before, arguments
+
+
+def test_programs_that_end_themselves_and_photos_that_are_none(tmp_path):
+    pytest.importorskip("torchvision")
+    (tmp_path / "leaves.py").write_text("import sys\n\nsys.exit(0)\n")
+    wrong = run(tmp_path, "torchvision", "leaves.py:transform", "-o", "pre", "--no-proof")
+    assert wrong.returncode == 2 and "`leaves.py`, line 3: SystemExit: code of the user ends the program with 0" in wrong.stderr
+    assert not (tmp_path / "pre").exists()
+    (tmp_path / "right.py").write_text("from torchvision.transforms import *\ntransform = Compose([CenterCrop(8), ToTensor()])\n")
+    (tmp_path / "photos").mkdir()
+    for folder, says in (("nowhere", "option `--photos` is 'nowhere': expected a folder"), ("photos", "option `--photos` is 'photos': there is")):
+        wrong = run(tmp_path, "torchvision", "right.py:transform", "-o", "pre", "--photos", folder)
+        assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr
+    (tmp_path / "photos" / "0.png").write_bytes(photo().tobytes())
+    (tmp_path / "photos" / "notes.txt").write_text("no image")
+    made = run(tmp_path, "torchvision", "right.py:transform", "-o", "pre", "--photos", "photos")
+    assert made.returncode == 0 and made.stderr == "photos: 1 files are left out: their names end like no image\n"
+    assert "PIXELS: equal to the bit on 1 of 1" in made.stdout
+
+
+def test_control_characters_are_escaped(tmp_path):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT | {"\x1b[2Jfield\npixel_values: equal": "\x1b]0;title\x07"}))
+    wrong = run(tmp_path, "hf", ".", "--print")
+    assert wrong.returncode == 2 and "field `\\x1b[2Jfield\\npixel_values: equal`" in wrong.stderr
+    assert all(each.isprintable() or each == "\n" for each in wrong.stderr) and len(wrong.stderr.splitlines()) == 1

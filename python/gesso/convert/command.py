@@ -5,9 +5,10 @@ import os
 import shlex
 import sys
 import tempfile
-from pathlib import Path
 
 from .. import convert
+from .._comparison.command import files_of
+from .._comparison.words import printable, said
 from . import proof, repository
 
 _DONE, _UNEQUAL, _FAILED = 0, 1, 2
@@ -97,7 +98,7 @@ def _proven(made, options):
         return None, f"not compared: the library is not installed ({error})"
     with tempfile.TemporaryDirectory() as folder:
         if options.photos:
-            paths = sorted(path for path in Path(options.photos).rglob("*") if path.is_file())
+            paths = _photos_of(options.photos)
         else:
             paths = proof.photos(folder, options.count)
         found = convert.prove(made, paths)
@@ -105,6 +106,15 @@ def _proven(made, options):
     if options.arithmetic == "dali":
         words += "\nthe difference is DALI's arithmetic, which was asked for: without `--arithmetic dali` the stage is exact"
     return found, words
+
+
+def _photos_of(folder):
+    if not os.path.isdir(folder):
+        raise convert.ConversionError(f"option `--photos` is {folder!r}: expected a folder of images")
+    try:
+        return files_of([folder])
+    except ValueError as error:
+        raise convert.ConversionError(f"option `--photos` is {folder!r}: {error}") from error
 
 
 def _readme(made, words, arguments):
@@ -149,13 +159,13 @@ def _run(options, arguments):
         ensemble = repository.ensemble(made.stage, places.stage.name, behind, options.batch_size)
     found, words = (None, "not compared: `--no-proof`") if options.no_proof else _proven(made, options)
     # What is printed to the standard output is the program alone.
-    print(words, file=sys.stderr if options.prints else sys.stdout)
+    print(printable(words), file=sys.stderr if options.prints else sys.stdout)
     if options.output:
         repository.write(made, places.stage, _readme(made, words, arguments), options.batch_size)
-        print(f"{options.output}: {made.stage.title}")
+        print(printable(f"{options.output}: {made.stage.title}"))
         if ensemble is not None:
             repository.write_ensemble(ensemble, places.ensemble)
-            print(f"{os.path.relpath(places.ensemble)}: the ensemble with `{options.model}`")
+            print(printable(f"{os.path.relpath(places.ensemble)}: the ensemble with `{options.model}`"))
     return _UNEQUAL if options.require_equal and not (found and found.is_equal) else _DONE
 
 
@@ -167,6 +177,6 @@ def main(arguments):
         return _FAILED
     try:
         return _run(options, arguments)
-    except Exception as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (Exception, SystemExit) as error:
+        print(f"error: {printable(said(error))}", file=sys.stderr)
         return _FAILED

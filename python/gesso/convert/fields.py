@@ -1,5 +1,6 @@
 """Reads the fields of a definition: each is taken by its type and range, and one that nobody takes is an error."""
 
+from .._comparison.words import in_one_line
 from .description import CHANNELS, ConversionError
 
 # Larger images than this are no input of a model: a wrong number in a definition.
@@ -37,7 +38,7 @@ class Fields:
 
     def fail(self, name, expected):
         """Says which field is wrong, what it is, and what would be right."""
-        raise ConversionError(f"field `{name}` of {self.where} is {shown(self.get(name))}: {expected}")
+        raise ConversionError(f"field `{in_one_line(name)}` of {self.where} is {shown(self.get(name))}: {expected}")
 
     def has(self, name):
         """Whether the definition has a value for it."""
@@ -134,6 +135,6 @@ class Fields:
         for name in sorted(self.left, key=str):
             if self.values[name] is not None:
                 raise ConversionError(
-                    f"field `{name}` of {self.where} is {shown(self.values[name])}: it is not known, so what it does is not either{known}; "
+                    f"field `{in_one_line(name)}` of {self.where} is {shown(self.values[name])}: it is not known, so what it does is not either{known}; "
                     "remove it if it changes no pixel"
                 )
