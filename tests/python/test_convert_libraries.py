@@ -259,3 +259,18 @@ def test_some_images_are_gray(tmp_path):
 def test_random_transforms_without_an_equal(step, says):
     with pytest.raises(ConversionError, match=says):
         convert.torchvision(composed(step, *NORMALIZED), train="images")
+
+
+# Ultralytics
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("ending", [".png", ".tiff"])
+def test_files_of_16_bits_are_within_a_level_of_opencv(tmp_path, channels, ending):
+    cv2 = pytest.importorskip("cv2")
+    pixels = np.random.default_rng(9).integers(0, 65536, (64, 64, channels), np.uint16)
+    path = str(tmp_path / f"deep{ending}")
+    assert cv2.imwrite(path, pixels)
+    theirs = cv2.imread(path, cv2.IMREAD_COLOR)[..., ::-1].transpose(2, 0, 1)
+    ours = np.asarray(convert.ultralytics(64)().run(IMAGE=[np.fromfile(path, np.uint8)])[0].at(0)) * 255
+    assert np.abs(ours - theirs).max() <= 1.001
