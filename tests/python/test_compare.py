@@ -74,7 +74,25 @@ def test_a_function_whose_channels_come_first(photos):
         return np.asarray(image)[4:60, 20:76].transpose(2, 0, 1)
 
     found = gesso.compare(pipeline(), photos[:2], planes)
-    assert found.within() and found.reference == "planes"
+    assert found.within(values_only=True) and found.reference == "planes"
+    # The order of dimensions is told, and counts.
+    assert not found.within()
+    assert "another order of dimensions: the pipeline's shape is (56, 56, 3), the reference's (3, 56, 56) (2 files)" in str(found)
+
+
+def test_another_type_is_told_and_counts(photos):
+    def floats(path):
+        return np.asarray(Image.open(path).resize((96, 64), Image.BILINEAR))[4:60, 20:76].astype(np.float64)
+
+    found = gesso.compare(pipeline(), photos[:2], floats)
+    assert found.largest == 0 and found.within(values_only=True) and not found.within(255)
+    assert "another type: the pipeline's is uint8, the reference's float64 (2 files)" in str(found)
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1])
+def test_what_is_no_tolerance(photos, tolerance):
+    with pytest.raises(ValueError, match="argument `tolerance` is .*, expected a number from 0 on"):
+        gesso.compare(pipeline(), photos[:1], "pillow", resize=64, crop=56).within(tolerance)
 
 
 def test_values_that_are_no_numbers(photos):
@@ -97,7 +115,9 @@ def test_values_that_are_no_numbers(photos):
         ({"reference": "pillow", "crop": 5000}, "0.png: the reference fails: the window of 5000 x 5000 pixels is larger"),
         ({"reference": "pillow"}, r"0.png: the reference fails: it made an array of shape .100, 150, 3., the pipeline one of shape .56, 56, 3."),
         ({"reference": str, "crop": 9}, "argument `crop` is for the references pillow"),
-        ({"reference": lambda path: 1 / 0}, "0.png: the reference fails: division by zero"),
+        ({"reference": lambda path: 1 / 0}, r"0.png: the reference fails: `.*test_compare.py`, line \d+: ZeroDivisionError: division by zero"),
+        ({"reference": lambda path: sys.exit(0)}, r"0.png: the reference fails: `.*test_compare.py`, line \d+: SystemExit: code of the user ends"),
+        ({"reference": lambda path: np.zeros((56, 56, 3), complex)}, "it made an array of type complex128, expected real numbers"),
         ({"reference": "pillow", "output": 1, "crop": 56}, "output 1 is not there: the pipeline has 1"),
     ],
 )
@@ -135,6 +155,28 @@ def test_the_command_line(photos, tmp_path):
     other = run("--reference", "training:black", "--picture", "where.png")
     assert other.returncode == 1 and "largest difference: 25" in other.stdout and (tmp_path / "where.png").exists()
     assert run("--reference", "training:black", "--tolerance", "255").returncode == 0
+    for tolerance in ("nan", "inf", "-1"):
+        wrong = run("--reference", "training:black", f"--tolerance={tolerance}")
+        assert wrong.returncode == 2 and "expected a number from 0 on" in wrong.stderr
+    # A program that ends itself is no success.
+    for text, says in (
+        ("import sys\n\nsys.exit(0)\n", "leaves.py`, line 3: SystemExit: code of the user ends the program with 0"),
+        ("import sys\n\n\ndef load(path):\n    sys.exit(0)\n", "leaves.py`, line 5: SystemExit"),
+        ("import no_such_module\n", "leaves.py`, line 1: ModuleNotFoundError"),
+        ("def load(path:\n", "leaves.py`, line 1: SyntaxError"),
+        ("def load(path):\n    raise ValueError('\\x1b[2J')\n", "leaves.py`, line 2: ValueError: \\x1b[2J"),
+    ):
+        (tmp_path / "leaves.py").write_text(text)
+        wrong = run("--reference", "leaves:load")
+        assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr
+    (tmp_path / "leaves.py").write_text("import sys\n\nsys.exit(0)\n")
+    words = [sys.executable, "-m", "gesso", "compare", "leaves.py", "photos", "--reference", "pillow"]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(gesso.__file__))}
+    wrong = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    assert wrong.returncode == 2 and "`leaves.py`, line 3: SystemExit" in wrong.stderr
+    (tmp_path / "floats.py").write_text("from training import black\n\n\ndef load(path):\n    return black(path) + 0.5\n")
+    assert run("--reference", "floats:load", "--tolerance", "255").returncode == 1
+    assert run("--reference", "floats:load", "--tolerance", "255", "--values-only").returncode == 0
     wrong = run("--reference", "nothing")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: the reference is 'nothing'")
     assert run().returncode == 2

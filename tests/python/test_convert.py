@@ -256,6 +256,10 @@ def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
         (("max_batch_size: 8", ""), "`max_batch_size` is 0"),
         (("output", "result"), "expected at least one `input` and one `output`"),
         (("dims: [ 1000 ]", ""), "expected `name`, `data_type` and `dims` of each output"),
+        (('name: "logits"', 'name: "a\\" } ensemble_scheduling {"'), "of each output; `name` .* is missing or wrong"),
+        (('name: "logits"', "name: 'a\"b'"), "of each output; `name` .* is missing or wrong"),
+        (('name: "logits"', 'name: "a\x1b[2J"'), "of each output; `name` .* is missing or wrong"),
+        (("TYPE_FP32 dims: [ 1000", '"TYPE_FP32 } x {" dims: [ 1000'), "of each output; `data_type` .* is missing or wrong"),
         (('{ name: "pixel_values"', '{ name: "a" data_type: TYPE_FP32 dims: 1 }, { name: "b"'), r"has inputs \['a', 'b'\]: expected one"),
         (
             ("} ]", '}, { name: "pixel_mask" data_type: TYPE_INT64 dims: [-1, -1] } ]'),
@@ -290,7 +294,7 @@ def test_the_command_line(tmp_path):
     assert "`gesso from hf . -o pre --model vit --no-proof`" in (tmp_path / "pre" / "README.md").read_text()
     gesso.Pipeline.deserialize(filename=str(tmp_path / "pre" / "1" / "model.dali"), batch_size=1).build()
     again = run(tmp_path, "hf", ".", "-o", "pre", "--no-proof")
-    assert again.returncode == 2 and "`pre` has a model" in again.stderr
+    assert again.returncode == 2 and "pre/1/model.dali` is there already" in again.stderr
     assert run(tmp_path, "hf", ".", "-o", "pre", "--no-proof", "--overwrite").returncode == 0
     printed = run(tmp_path, "ultralytics", "--imgsz", "64", "--print", "--no-proof")
     assert printed.stdout.rstrip() == convert.ultralytics(64).source.rstrip() and printed.stderr == "not compared: `--no-proof`\n"
@@ -302,3 +306,77 @@ def test_the_command_line(tmp_path):
     ):
         wrong = run(tmp_path, *arguments)
         assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr
+
+
+def contents(folder):
+    """All that is in a folder: files with what is in them."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_nothing_of_others_is_replaced(tmp_path):
+    """Each is refused before the proof, which would take transformers, and before anything is written."""
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT))
+    models(tmp_path)
+    for folder, name in (("readme", "README.md"), ("program", "preprocess.py"), ("model", "config.pbtxt")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text("of a user")
+    (tmp_path / "linked").symlink_to("readme")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "README.md").symlink_to(tmp_path / "new.txt")
+    (tmp_path / "file").write_text("of a user")
+    (tmp_path / "newer" / "2").mkdir(parents=True)
+    (tmp_path / "deep" / "1").mkdir(parents=True)
+    (tmp_path / "deep" / "1" / "model.dali").symlink_to("/dev/null")
+    before = contents(tmp_path)
+    behind = ("--model", "vit")
+    for arguments, says in (
+        (("-o", "readme"), "README.md` is there already"),
+        (("-o", "readme", "--overwrite"), "was not made by `gesso from`"),
+        (("-o", "program", "--overwrite"), "was not made by `gesso from`"),
+        (("-o", "model", "--overwrite"), "was not made by `gesso from`"),
+        (("-o", "linked", "--overwrite"), "is a symbolic link"),
+        (("-o", "inner"), "is a symbolic link"),
+        (("-o", "deep", "--overwrite"), "is a symbolic link"),
+        (("-o", "file"), "is no folder"),
+        (("-o", "newer", "--overwrite"), "has version `2`"),
+        (("-o", "x/.."), "option `--output` is '..'"),
+        (("-o", 'a"b'), "option `--output` is 'a\"b'"),
+        (("-o", "vit", *behind, "--overwrite"), "option `--output` is 'vit', as the model"),
+        (("-o", "pre", *behind, "--ensemble", "pre"), "option `--ensemble` is 'pre', as the model"),
+        (("-o", "pre", *behind, "--ensemble", "vit", "--overwrite"), "option `--ensemble` is 'vit', as the model"),
+        (("-o", "pre", *behind, "--ensemble", "../e4"), "option `--ensemble` is '../e4'"),
+        (("-o", "pre", *behind, "--ensemble", "model"), "config.pbtxt` is there already"),
+        (("-o", "pre", *behind, "--ensemble", "model", "--overwrite"), "was not made by `gesso from`"),
+        (("-o", "pre", "--model", "../vit"), "option `--model` is '../vit'"),
+        (("-o", "pre", "--model", "no"), "option `--model` is 'no': expected its configuration at"),
+        (("-o", "pre", "--ensemble", "e"), "without `--model`"),
+        (("--ensemble", "e"), "without `--output`"),
+    ):
+        wrong = run(tmp_path, "hf", ".", *arguments)
+        assert wrong.returncode == 2 and says in wrong.stderr and not wrong.stdout, (arguments, wrong.stderr, wrong.stdout)
+        assert contents(tmp_path) == before, arguments
+
+
+def test_programs_that_end_themselves_and_photos_that_are_none(tmp_path):
+    pytest.importorskip("torchvision")
+    (tmp_path / "leaves.py").write_text("import sys\n\nsys.exit(0)\n")
+    wrong = run(tmp_path, "torchvision", "leaves.py:transform", "-o", "pre", "--no-proof")
+    assert wrong.returncode == 2 and "`leaves.py`, line 3: SystemExit: code of the user ends the program with 0" in wrong.stderr
+    assert not (tmp_path / "pre").exists()
+    (tmp_path / "right.py").write_text("from torchvision.transforms import *\ntransform = Compose([CenterCrop(8), ToTensor()])\n")
+    (tmp_path / "photos").mkdir()
+    for folder, says in (("nowhere", "option `--photos` is 'nowhere': expected a folder"), ("photos", "option `--photos` is 'photos': there is")):
+        wrong = run(tmp_path, "torchvision", "right.py:transform", "-o", "pre", "--photos", folder)
+        assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr
+    (tmp_path / "photos" / "0.png").write_bytes(photo().tobytes())
+    (tmp_path / "photos" / "notes.txt").write_text("no image")
+    made = run(tmp_path, "torchvision", "right.py:transform", "-o", "pre", "--photos", "photos")
+    assert made.returncode == 0 and made.stderr == "photos: 1 files are left out: their names end like no image\n"
+    assert "PIXELS: equal to the bit on 1 of 1" in made.stdout
+
+
+def test_control_characters_are_escaped(tmp_path):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT | {"\x1b[2Jfield\npixel_values: equal": "\x1b]0;title\x07"}))
+    wrong = run(tmp_path, "hf", ".", "--print")
+    assert wrong.returncode == 2 and "field `\\x1b[2Jfield\\npixel_values: equal`" in wrong.stderr
+    assert all(each.isprintable() or each == "\n" for each in wrong.stderr) and len(wrong.stderr.splitlines()) == 1

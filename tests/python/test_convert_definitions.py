@@ -47,13 +47,17 @@ def test_the_two_forms_of_a_class_differ():
 
 
 def test_folders_and_files(tmp_path):
-    with pytest.raises(ConversionError, match="has none of preprocessor_config.json"):
+    with pytest.raises(ConversionError, match="has neither preprocessor_config.json nor processor_config.json"):
         convert.transformers(str(tmp_path))
     (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": VIT, "processor_class": "X"}))
     expected = convert.transformers(VIT).stage
     assert convert.transformers(tmp_path).stage == expected
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT))
-    assert convert.transformers(tmp_path / "preprocessor_config.json").stage == expected
+    # The nested configuration comes first, as in transformers 5.
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT | {"size": 64}))
+    assert convert.transformers(tmp_path).stage == expected
+    assert convert.transformers(tmp_path / "preprocessor_config.json").stage.shape == (3, 64, 64)
+    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": None, "processor_class": "X"}))
+    assert convert.transformers(tmp_path).stage.shape == (3, 64, 64)
     for text, says in (
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
@@ -63,6 +67,23 @@ def test_folders_and_files(tmp_path):
         (tmp_path / "preprocessor_config.json").write_text(text)
         with pytest.raises(ConversionError, match=says):
             convert.transformers(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["image_mean", "image_std", "size", "resample", "rescale_factor"])
+def test_null_is_no_default_of_a_processor(name):
+    with pytest.raises(ConversionError, match=f"field `{name}` of ViTImageProcessor is None"):
+        convert.transformers(VIT | {name: None})
+
+
+def test_null_turns_a_flag_off_and_is_no_matter_where_it_is_not_used():
+    assert convert.transformers(VIT | {"do_normalize": None, "image_mean": None, "image_std": None}).stage == (
+        convert.transformers(VIT | {"do_normalize": False}).stage
+    )
+    assert convert.transformers(VIT | {"do_resize": None, "size": None, "resample": None}).stage == (
+        convert.transformers(VIT | {"do_resize": False}).stage
+    )
+    with pytest.raises(ConversionError, match="field `do_resize` of Siglip2ImageProcessor is None"):
+        convert.transformers({"image_processor_type": "Siglip2ImageProcessor", "do_resize": None})
 
 
 # Mutations: whatever is wrong with a definition, the error names the field.

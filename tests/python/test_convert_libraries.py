@@ -1,12 +1,13 @@
 """`gesso.convert` beside the libraries that it reads definitions of, where they are installed. `tests/conformance/converted.py` compares every class and setting."""
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gesso import convert
-from gesso.convert import ConversionError, hf_classes, proof
+from gesso.convert import ConversionError, from_hf, hf_classes, proof
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
@@ -59,6 +60,31 @@ def test_a_processor_is_what_its_configuration_is(tmp_path):
 
     with pytest.raises(ConversionError, match="expected an image processor of transformers"):
         convert.transformers(Own())
+
+
+def test_the_proof_of_a_folder_is_of_what_transformers_reads_there(tmp_path, photos, monkeypatch):
+    transformers = pytest.importorskip("transformers", minversion="5")
+    processor = {"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    nested = {"image_processor": processor | {"image_mean": [0.1, 0.2, 0.3]}, "processor_class": "CLIPProcessor"}
+    (tmp_path / "processor_config.json").write_text(json.dumps(nested))
+    for backend in ("torchvision", "pil"):
+        assert convert.prove(convert.transformers(tmp_path, backend=backend), photos[:2]).is_equal
+    # A wrong reading does not prove itself.
+    monkeypatch.setattr(from_hf, "read", lambda path: processor)
+    assert not convert.prove(convert.transformers(tmp_path), photos[:2]).is_equal
+    monkeypatch.setattr(from_hf, "read", lambda path: {"image_processor_type": "DeiTImageProcessor"})
+    with pytest.raises(ConversionError, match="transformers makes a `ViTImageProcessor` of it, here it is read as `DeiTImageProcessor`"):
+        convert.transformers(tmp_path).reference()
+    monkeypatch.undo()
+    for name in ("ViTImageProcessorPil", "ViTImageProcessorFast", "ViTFeatureExtractor"):
+        (tmp_path / "processor_config.json").unlink(missing_ok=True)
+        field = "feature_extractor_type" if name.endswith("Extractor") else "image_processor_type"
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps({field: name, "size": 32, "image_mean": 0.3}))
+        assert convert.prove(convert.transformers(tmp_path), photos[:2]).is_equal
+    # What transformers refuses is refused here, too.
+    with pytest.raises(ValueError, match="`image_mean` and `image_std`"):
+        transformers.ViTImageProcessor.from_dict({"image_mean": None})(Image.new("RGB", (9, 9)))
 
 
 def test_requests_of_several_images_are_padded_as_transformers_pads(photos):
@@ -233,3 +259,18 @@ def test_some_images_are_gray(tmp_path):
 def test_random_transforms_without_an_equal(step, says):
     with pytest.raises(ConversionError, match=says):
         convert.torchvision(composed(step, *NORMALIZED), train="images")
+
+
+# Ultralytics
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("ending", [".png", ".tiff"])
+def test_files_of_16_bits_are_within_a_level_of_opencv(tmp_path, channels, ending):
+    cv2 = pytest.importorskip("cv2")
+    pixels = np.random.default_rng(9).integers(0, 65536, (64, 64, channels), np.uint16)
+    path = str(tmp_path / f"deep{ending}")
+    assert cv2.imwrite(path, pixels)
+    theirs = cv2.imread(path, cv2.IMREAD_COLOR)[..., ::-1].transpose(2, 0, 1)
+    ours = np.asarray(convert.ultralytics(64)().run(IMAGE=[np.fromfile(path, np.uint8)])[0].at(0)) * 255
+    assert np.abs(ours - theirs).max() <= 1.001

@@ -2,8 +2,11 @@
 
 import argparse
 import glob
+import math
 import os
 import sys
+
+from .words import of_user, printable, said
 
 _SAME, _DIFFERENT, _FAILED = 0, 1, 2
 # How the names of images end in a folder; a name without an ending may be one.
@@ -19,18 +22,27 @@ def _one_or_two(text):
     return sizes[0] if len(sizes) == 1 else sizes
 
 
+def _tolerance(text):
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: expected a number from 0 on")
+    return number
+
+
 def parser():
     """What the command takes."""
     made = argparse.ArgumentParser(
         prog="gesso compare",
         description="Runs a pipeline beside what was done in training and tells how far they are apart.",
-        epilog="The exit status is 0 when no element differs by more than the tolerance, 1 when one does, 2 when there was an error.",
+        epilog="The exit status is 0 when no element differs by more than the tolerance and type and order of dimensions are the same, "
+        "1 when something differs, 2 when there was an error.",
     )
     made.add_argument("pipeline", help="a serialized pipeline, or a Python program with one")
     made.add_argument("files", nargs="+", help="encoded images; folders stand for the images in them and below")
     made.add_argument("--reference", required=True, metavar="REFERENCE", help="pillow, torchvision, opencv, or module:function: a path becomes an array")
     made.add_argument("--output", type=int, default=0, metavar="N", help="the number of the pipeline's output [0]")
-    made.add_argument("--tolerance", type=float, default=0.0, metavar="MOST", help="the largest difference that counts as none [0]")
+    made.add_argument("--tolerance", type=_tolerance, default=0.0, metavar="MOST", help="the largest difference that counts as none [0]")
+    made.add_argument("--values-only", action="store_true", help="another type or order of dimensions is told, but does not count")
     made.add_argument("--picture", metavar="FILE.png", help="write where the worst file differs: the pipeline's, the reference's, the difference")
     of_library = made.add_argument_group("what pillow, torchvision or opencv does, in this order")
     of_library.add_argument("--resize", type=_one_or_two, metavar="SIZE", help="the shorter side, or HEIGHT,WIDTH")
@@ -41,7 +53,7 @@ def parser():
     return made
 
 
-def _files(paths):
+def files_of(paths):
     """The files, with the images of folders in order."""
     found = []
     for path in paths:
@@ -51,7 +63,7 @@ def _files(paths):
         inside = [file for file in glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) if os.path.isfile(file)]
         images = sorted(file for file in inside if os.path.splitext(file)[1].lower() in _ENDINGS)
         if len(images) < len(inside):
-            print(f"{path}: {len(inside) - len(images)} files are left out: their names end like no image", file=sys.stderr)
+            print(printable(f"{path}: {len(inside) - len(images)} files are left out: their names end like no image"), file=sys.stderr)
         found += images
     if not found:
         raise ValueError(f"there is no image in {', '.join(f'`{path}`' for path in paths)}")
@@ -65,14 +77,17 @@ def main(arguments):
     from .compare import compare
 
     try:
-        pipeline = of_script(options.pipeline) if options.pipeline.endswith(".py") else options.pipeline
+        pipeline = options.pipeline
+        if pipeline.endswith(".py"):
+            with of_user(pipeline):
+                pipeline = of_script(pipeline)
         of_library = {name: getattr(options, name) for name in ("resize", "filter", "crop", "mean", "std")}
-        found = compare(pipeline, _files(options.files), options.reference, output=options.output, **of_library)
-        print(found)
+        found = compare(pipeline, files_of(options.files), options.reference, output=options.output, **of_library)
+        print(printable(found))
         if options.picture:
             found.save_picture(options.picture)
-            print(f"{options.picture}: {found.worst.path}")
-    except Exception as error:
-        print(f"error: {error}", file=sys.stderr)
+            print(printable(f"{options.picture}: {found.worst.path}"))
+    except (Exception, SystemExit) as error:
+        print(f"error: {printable(said(error))}", file=sys.stderr)
         return _FAILED
-    return _SAME if found.within(options.tolerance) else _DIFFERENT
+    return _SAME if found.within(options.tolerance, options.values_only) else _DIFFERENT

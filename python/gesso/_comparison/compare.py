@@ -7,6 +7,7 @@ import numpy as np
 from ..pipeline import Pipeline
 from . import references
 from .differences import Comparison
+from .words import told
 
 
 def compare(pipeline, files, reference, *, output=0, resize=None, filter=None, crop=None, mean=None, std=None):
@@ -16,6 +17,7 @@ def compare(pipeline, files, reference, *, output=0, resize=None, filter=None, c
     `"torchvision"` or `"opencv"`, a function that makes an array of a path, or the name of one as `"module:function"`. What a library does is said by
     `resize` (the shorter side, or height and width), `filter` (as in `fn.resize`: `"linear"`), `crop` (a window in the middle), `mean` and `std` (of
     values from 0 to 1; the answer is then float32 in planes). `output` is the number of the pipeline's output. Returns a `Comparison`.
+    Channels first are compared with channels last, and types with other types; `Comparison.other` says so, and `within` counts it.
     """
     function, name = references.named(reference, {"resize": resize, "filter": filter, "crop": crop, "mean": mean, "std": std})
     run = runner(pipeline)
@@ -28,25 +30,11 @@ def compare(pipeline, files, reference, *, output=0, resize=None, filter=None, c
                 raise ValueError(f"output {output} is not there: the pipeline has {len(outputs)}")
         with told(f"{path}: the reference fails"):
             ours = outputs[output]
-            theirs = alike(np.asarray(function(path)), ours)
-        found.add(path, ours, theirs)
+            theirs, other = alike(np.asarray(function(path)), ours)
+        found.add(path, ours, theirs, other)
     if not found.files:
         raise ValueError("there are no files to compare")
     return found
-
-
-class told:
-    """Errors inside begin with some words."""
-
-    def __init__(self, words):
-        self.words = words
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, Exception):
-            raise RuntimeError(f"{self.words}: {error}") from error
 
 
 def runner(pipeline):
@@ -69,14 +57,18 @@ def runner(pipeline):
 
 
 def alike(theirs, ours):
-    """The reference's array with channels where the pipeline has them."""
+    """The reference's array with channels where the pipeline has them, and in words what else than values is different."""
+    found = []
     if theirs.ndim == ours.ndim == 3 and theirs.shape != ours.shape:
         for order in ((2, 0, 1), (1, 2, 0)):
             if theirs.transpose(order).shape == ours.shape:
+                found.append(f"order of dimensions: the pipeline's shape is {ours.shape}, the reference's {theirs.shape}")
                 theirs = theirs.transpose(order)
                 break
     if theirs.shape != ours.shape:
         raise ValueError(f"it made an array of shape {theirs.shape}, the pipeline one of shape {ours.shape}")
-    if not (np.issubdtype(theirs.dtype, np.number) or theirs.dtype == bool):
-        raise ValueError(f"it made an array of type {theirs.dtype}, expected numbers")
-    return theirs
+    if theirs.dtype.kind not in "buif":
+        raise ValueError(f"it made an array of type {theirs.dtype}, expected real numbers")
+    if theirs.dtype != ours.dtype:
+        found.append(f"type: the pipeline's is {ours.dtype}, the reference's {theirs.dtype}")
+    return theirs, found

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from . import picture
+from .words import in_one_line
 
 # Differences up to each of these are counted together: levels of whole numbers, and differences of floats.
 _LEVELS = (0, 1, 2, 4, 8, 16, 32, 64, 128)
@@ -34,10 +35,14 @@ class Comparison:
     files: list = field(default_factory=list)
     #: Elements for each part of the histogram.
     counts: np.ndarray = None
+    #: What else than values is different, in words, and the number of files: the type, the order of dimensions.
+    other: dict = field(default_factory=dict)
     _worst: tuple = None
 
-    def add(self, path, ours, theirs):
-        """Counts a file."""
+    def add(self, path, ours, theirs, other=()):
+        """Counts a file; `other` are words for what else than values is different."""
+        for words in other:
+            self.other[words] = self.other.get(words, 0) + 1
         far = distances(ours, theirs)
         if self.counts is None:
             self.is_float = np.issubdtype(ours.dtype, np.floating)
@@ -69,9 +74,11 @@ class Comparison:
         """Elements by their difference: pairs of the largest difference that is counted, and how many there are."""
         return [(float(most), int(count)) for most, count in zip((*self._bounds(), np.inf), self.counts, strict=True)]
 
-    def within(self, tolerance=0):
-        """Whether no element differs by more."""
-        return self.largest <= tolerance
+    def within(self, tolerance=0, values_only=False):
+        """Whether no element differs by more, and, but for `values_only`, type and order of dimensions are the same."""
+        if not 0 <= tolerance < np.inf:
+            raise ValueError(f"argument `tolerance` is {tolerance!r}, expected a number from 0 on")
+        return self.largest <= tolerance and (values_only or not self.other)
 
     def save_picture(self, path):
         """Writes a PNG of the worst file: the pipeline's image, the reference's, and where they differ, black where not at all."""
@@ -89,8 +96,9 @@ class Comparison:
             f"elements that differ: {apart} of {elements} ({100 * apart / max(elements, 1):.3g} %)",
             f"largest difference: {self.largest:.6g}, mean {self.mean:.6g}",
         ]
+        lines += [f"another {words} ({count} files)" for words, count in self.other.items()]
         if differing:
-            lines += [f"worst file: {self.worst.path} (mean {self.worst.mean:.6g})", "differences:"]
+            lines += [f"worst file: {in_one_line(self.worst.path)} (mean {self.worst.mean:.6g})", "differences:"]
             most, shown = max(count for _, count in self.histogram), [row for row in self.histogram if row[1]]
             for bound, count in shown:
                 name = "more" if np.isinf(bound) else "none" if bound == 0 else f"to {bound:g}"

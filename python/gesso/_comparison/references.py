@@ -1,11 +1,15 @@
 """What a pipeline is compared with: the usual preprocessing by Pillow, torchvision or OpenCV, or a function of the user's."""
 
 import importlib
+import importlib.util
+import inspect
 import os
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+
+from .words import of_user
 
 _FILTERS = ("nearest", "linear", "cubic", "lanczos", "box", "hamming", "area")
 
@@ -148,15 +152,33 @@ def named(reference, recipe):
     if given:
         raise ValueError(f"argument `{given[0]}` is for the references {', '.join(_LIBRARIES)}: a function says itself what it does")
     if callable(reference):
-        return reference, getattr(reference, "__name__", str(reference))
+        return _told(reference), getattr(reference, "__name__", str(reference))
     module, colon, function = str(reference).partition(":")
     if not (module and colon and function):
         raise ValueError(f"the reference is {reference!r}, expected {', '.join(_LIBRARIES)} or `module:function`")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), function), reference
-    except ImportError as error:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
         raise RuntimeError(f"cannot import `{module}` of the reference `{reference}`: {error}") from error
-    except AttributeError as error:
-        raise RuntimeError(f"module `{module}` has no function `{function}`") from error
+    if spec is None:
+        raise RuntimeError(f"cannot import `{module}` of the reference `{reference}`: there is no such module")
+    with of_user(spec.origin or module):
+        found = importlib.import_module(module)
+    if not callable(getattr(found, function, None)):
+        raise RuntimeError(f"module `{module}` has no function `{function}`")
+    return _told(getattr(found, function)), reference
+
+
+def _told(function):
+    """The function of a user, whose errors name its file and line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return function
+
+    def reference(path):
+        with of_user(code.co_filename):
+            return function(path)
+
+    return reference

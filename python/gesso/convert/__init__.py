@@ -30,8 +30,10 @@ def transformers(processor, *, backend=None, **options):
     """
     from . import conversion, from_hf
 
-    values, backend = from_hf.given(processor, backend)
-    return conversion.make(lambda pillow: from_hf.stage(values, backend, pillow), lambda: from_hf.reference(values, backend), **options)
+    values, backend, folder = from_hf.given(processor, backend)
+    return conversion.make(
+        lambda pillow: from_hf.stage(values, backend, pillow), lambda: from_hf.reference(values, backend, folder), **options
+    )
 
 
 def timm(config, **options):

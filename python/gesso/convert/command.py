@@ -5,9 +5,10 @@ import os
 import shlex
 import sys
 import tempfile
-from pathlib import Path
 
 from .. import convert
+from .._comparison.command import files_of
+from .._comparison.words import printable, said
 from . import proof, repository
 
 _DONE, _UNEQUAL, _FAILED = 0, 1, 2
@@ -55,7 +56,7 @@ def _common(made):
     made.add_argument("-o", "--output", metavar="FOLDER", help="the model's folder in a model repository")
     made.add_argument("--model", metavar="NAME", help="a model of that repository: also write the ensemble of the stage and this model")
     made.add_argument("--ensemble", metavar="NAME", help="the ensemble's name [NAME_from_images]")
-    made.add_argument("--overwrite", action="store_true", help="replace a model of that name")
+    made.add_argument("--overwrite", action="store_true", help="replace what `gesso from` wrote there")
     made.add_argument("--print", action="store_true", dest="prints", help="print the pipeline as plain Python")
     made.add_argument(
         "--arithmetic",
@@ -97,7 +98,7 @@ def _proven(made, options):
         return None, f"not compared: the library is not installed ({error})"
     with tempfile.TemporaryDirectory() as folder:
         if options.photos:
-            paths = sorted(path for path in Path(options.photos).rglob("*") if path.is_file())
+            paths = _photos_of(options.photos)
         else:
             paths = proof.photos(folder, options.count)
         found = convert.prove(made, paths)
@@ -105,6 +106,15 @@ def _proven(made, options):
     if options.arithmetic == "dali":
         words += "\nthe difference is DALI's arithmetic, which was asked for: without `--arithmetic dali` the stage is exact"
     return found, words
+
+
+def _photos_of(folder):
+    if not os.path.isdir(folder):
+        raise convert.ConversionError(f"option `--photos` is {folder!r}: expected a folder of images")
+    try:
+        return files_of([folder])
+    except ValueError as error:
+        raise convert.ConversionError(f"option `--photos` is {folder!r}: {error}") from error
 
 
 def _readme(made, words, arguments):
@@ -128,11 +138,15 @@ def _readme(made, words, arguments):
 
 
 def _run(options, arguments):
-    behind, more = None, {}
+    behind, places, more = None, None, {}
+    for name in ("model", "ensemble"):
+        if getattr(options, name) and not options.output:
+            raise convert.ConversionError(f"option `--{name}` is given without `--output`: expected the stage's folder beside the model's")
+    if options.output:
+        places = repository.Places.of(options.output, options.model, options.ensemble)
+        places.check(options.overwrite)
     if options.model:
-        if not options.output:
-            raise convert.ConversionError("option `--model` is given without `--output`: expected the stage's folder beside the model's")
-        behind = repository.model(Path(options.output).absolute().parent, options.model)
+        behind = repository.model(places.stage.parent, options.model)
         more = behind.options(_converted(options).stage.output)
     if getattr(options, "train", None) and (options.output or not options.prints):
         raise convert.ConversionError("option `--train` is for a program of yours: expected `--print`, and no `--output`")
@@ -142,17 +156,16 @@ def _run(options, arguments):
         print(made.source)
     ensemble = None
     if behind is not None:
-        ensemble = repository.ensemble(made.stage, Path(options.output).absolute().name, behind, options.batch_size)
+        ensemble = repository.ensemble(made.stage, places.stage.name, behind, options.batch_size)
     found, words = (None, "not compared: `--no-proof`") if options.no_proof else _proven(made, options)
     # What is printed to the standard output is the program alone.
-    print(words, file=sys.stderr if options.prints else sys.stdout)
+    print(printable(words), file=sys.stderr if options.prints else sys.stdout)
     if options.output:
-        repository.write(made, options.output, _readme(made, words, arguments), options.batch_size, options.overwrite)
-        print(f"{options.output}: {made.stage.title}")
+        repository.write(made, places.stage, _readme(made, words, arguments), options.batch_size)
+        print(printable(f"{options.output}: {made.stage.title}"))
         if ensemble is not None:
-            folder = Path(options.output).absolute().parent / (options.ensemble or f"{options.model}_from_images")
-            repository.write_ensemble(ensemble, folder, options.overwrite)
-            print(f"{os.path.relpath(folder)}: the ensemble with `{options.model}`")
+            repository.write_ensemble(ensemble, places.ensemble)
+            print(printable(f"{os.path.relpath(places.ensemble)}: the ensemble with `{options.model}`"))
     return _UNEQUAL if options.require_equal and not (found and found.is_equal) else _DONE
 
 
@@ -164,6 +177,6 @@ def main(arguments):
         return _FAILED
     try:
         return _run(options, arguments)
-    except Exception as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (Exception, SystemExit) as error:
+        print(f"error: {printable(said(error))}", file=sys.stderr)
         return _FAILED

@@ -12,10 +12,12 @@ class ConversionError(ValueError):
 
 @dataclass(frozen=True)
 class Decode:
-    """Makes RGB of a file as Pillow's `convert("RGB")` does."""
+    """Makes RGB of a file."""
 
     #: Whether it is turned as its EXIF says.
     is_turned: bool
+    #: Whose RGB of inks and of 16 bits, as `fn.decoders.image` names it: Pillow's `convert("RGB")`, or DALI's.
+    arithmetic: str = "pillow"
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Reads the fields of a definition: each is taken by its type and range, and one that nobody takes is an error."""
 
+from .._comparison.words import in_one_line
 from .description import CHANNELS, ConversionError
 
 # Larger images than this are no input of a model: a wrong number in a definition.
@@ -28,14 +29,16 @@ def is_side(value):
 class Fields:
     """The fields of one definition; `finish` refuses those that were not taken."""
 
-    def __init__(self, values, where, defaults=None):
+    def __init__(self, values, where, defaults=None, null_is_default=True):
         if not isinstance(values, dict):
             raise ConversionError(f"{where} is {shown(values)}, expected fields with names")
         self.values, self.where, self.defaults, self.left = values, where, defaults or {}, set(values)
+        #: Whether a field that is null is one that is left out.
+        self.null_is_default = null_is_default
 
     def fail(self, name, expected):
         """Says which field is wrong, what it is, and what would be right."""
-        raise ConversionError(f"field `{name}` of {self.where} is {shown(self.get(name))}: {expected}")
+        raise ConversionError(f"field `{in_one_line(name)}` of {self.where} is {shown(self.get(name))}: {expected}")
 
     def has(self, name):
         """Whether the definition has a value for it."""
@@ -44,11 +47,17 @@ class Fields:
     def get(self, name):
         """The field's value, or what the class has by default."""
         value = self.values.get(name)
-        return self.defaults.get(name) if value is None else value
+        return self.defaults.get(name) if value is None and not self.is_null(name) else value
+
+    def is_null(self, name):
+        """Whether the field is null in place of the class's default."""
+        return not self.null_is_default and name in self.values and self.values[name] is None and self.defaults.get(name) is not None
 
     def take(self, name, default=_REQUIRED):
         """The field's value; an error where there is none."""
         self.left.discard(name)
+        if self.is_null(name):
+            self.fail(name, "null is not the class's default; expected a value, or no such field")
         value = self.get(name)
         if value is not None:
             return value
@@ -57,7 +66,10 @@ class Fields:
         return default
 
     def flag(self, name, default=False):
-        """True or false."""
+        """True or false; null in place of a default is false."""
+        if self.is_null(name):
+            self.left.discard(name)
+            return False
         value = self.take(name, default)
         if not isinstance(value, bool):
             self.fail(name, "expected true or false")
@@ -123,6 +135,6 @@ class Fields:
         for name in sorted(self.left, key=str):
             if self.values[name] is not None:
                 raise ConversionError(
-                    f"field `{name}` of {self.where} is {shown(self.values[name])}: it is not known, so what it does is not either{known}; "
+                    f"field `{in_one_line(name)}` of {self.where} is {shown(self.values[name])}: it is not known, so what it does is not either{known}; "
                     "remove it if it changes no pixel"
                 )

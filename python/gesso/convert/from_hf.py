@@ -12,7 +12,7 @@ from .hf_classes import CLASSES, NOT_CONVERTED
 
 # A configuration is some hundred bytes.
 _LARGEST_FILE = 1 << 20
-_FILES = ("preprocessor_config.json", "processor_config.json")
+_FILE, _NESTED_FILE = "preprocessor_config.json", "processor_config.json"
 # Kinds that took `max_size` beside `size` before there was `longest_edge`.
 _EDGES = ("detr", "yolos", "mask2former")
 BACKENDS = ("torchvision", "pil")
@@ -38,13 +38,22 @@ LOADS = "transformers.image_utils.load_image(path)"
 
 
 def read(path):
-    """The fields of a configuration: of a file, or of a folder that has one."""
+    """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5 takes: `image_processor` of
+    `processor_config.json` comes first."""
     path = Path(path)
-    if path.is_dir():
-        found = [path / name for name in _FILES if (path / name).is_file()]
-        if not found:
-            raise ConversionError(f"`{path}` has none of {', '.join(_FILES)}")
-        path = found[0]
+    if not path.is_dir():
+        values = _json(path)
+        return values.get("image_processor", values) if isinstance(values, dict) else values
+    if (path / _NESTED_FILE).is_file():
+        values = _json(path / _NESTED_FILE)
+        if isinstance(values, dict) and values.get("image_processor") is not None:
+            return values["image_processor"]
+    if not (path / _FILE).is_file():
+        raise ConversionError(f"`{path}` has neither {_FILE} nor {_NESTED_FILE} with `image_processor`")
+    return _json(path / _FILE)
+
+
+def _json(path):
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -53,10 +62,9 @@ def read(path):
     if len(data) > _LARGEST_FILE:
         raise ConversionError(f"`{path}` has more than {_LARGEST_FILE} bytes: no configuration of an image processor")
     try:
-        values = json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ConversionError(f"`{path}` is no JSON: {error}") from error
-    return values.get("image_processor", values) if isinstance(values, dict) else values
 
 
 def name_and_backend(values, backend=None):
@@ -91,7 +99,7 @@ def stage(values, backend=None, pillow="pillow"):
     kind, defaults = CLASSES[name]
     if kind == "rescales-first" and backend == "pil":
         raise ConversionError(f"backend `pil`: transformers has `{name}` by torchvision alone")
-    fields = Fields(values, name, defaults)
+    fields = Fields(values, name, {"rescale_factor": 1 / 255, **defaults}, null_is_default=False)
     fields.ignore(*_WITHOUT_EFFECT)
     processor = _Processor(fields, kind, backend, pillow)
     made = processor.stage(f"{name} of transformers, by {'torchvision' if backend == 'torchvision' else 'Pillow and numpy'}")
@@ -282,11 +290,11 @@ class _Processor:
     def floats(self):
         fields = self.fields
         is_scaled, is_normalized = fields.flag("do_rescale", True), fields.flag("do_normalize", True)
-        factor = fields.divisor("rescale_factor", 1 / 255)
+        fields.ignore("rescale_factor", "image_mean", "image_std")
+        factor = fields.divisor("rescale_factor") if is_scaled or fields.has("rescale_factor") else 1 / 255
         mean = std = None
         for name in ("image_mean", "image_std"):
-            if fields.get(name) is None and not is_normalized:
-                fields.take(name, None)
+            if not (is_normalized or fields.has(name)):
                 continue
             value = fields.statistics(name, is_divisor=name == "image_std")
             if is_normalized:
@@ -346,23 +354,38 @@ _NOTES = {
 }
 
 
-def reference(values, backend=None):
-    """transformers' own answer to a file: the class's output of each name."""
+def _loaded(kind, values, backend, folder):
+    """transformers' own processor: of a folder what transformers reads there, so that a wrong reading here is seen."""
+    import transformers
+
+    if folder is None:
+        return kind.from_dict({key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")})
+    choice = {"backend": backend} if _is_version_5(transformers) else {"use_fast": backend == "torchvision"}
+    found = transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **choice)
+    if type(found) is not kind:
+        raise ConversionError(f"`{folder}`: transformers makes a `{type(found).__name__}` of it, here it is read as `{kind.__name__}`")
+    return found
+
+
+def _is_version_5(transformers):
+    return int(transformers.__version__.split(".")[0]) >= 5
+
+
+def reference(values, backend=None, folder=None):
+    """transformers' own answer to a file: the class's output of each name. `folder` is where the values were read, if it is one."""
     import transformers
     from transformers.image_utils import load_image
 
     name, backend = name_and_backend(values, backend)
     endings = (
         {"torchvision": ("", "Fast"), "pil": ("Pil", "")}
-        if int(transformers.__version__.split(".")[0]) >= 5
+        if _is_version_5(transformers)
         else {"torchvision": ("Fast",), "pil": ("",)}
     )
     kind = next((getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)), None)
     if kind is None:
         raise ImportError(f"transformers {transformers.__version__} has no class `{name}` by {backend}")
-    processor = kind.from_dict(
-        {key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")}
-    )
+    processor = _loaded(kind, values, backend, folder)
     made = stage(values, backend)
 
     def answer(image):
@@ -373,12 +396,12 @@ def reference(values, backend=None):
 
 
 def given(processor, backend=None):
-    """The fields of what a user gives: a processor, a path or fields; and the backend."""
+    """The fields of what a user gives: a processor, a path or fields; the backend; and the folder, if it is one."""
     processor = getattr(processor, "image_processor", processor)
     if isinstance(processor, (str, Path)):
-        return read(processor), backend
+        return read(processor), backend, str(processor) if Path(processor).is_dir() else None
     if isinstance(processor, dict):
-        return processor, backend
+        return processor, backend, None
     kind = type(processor)
     if not kind.__module__.startswith("transformers.") or not hasattr(processor, "to_dict"):
         raise ConversionError(
@@ -386,7 +409,7 @@ def given(processor, backend=None):
         )
     # `to_dict` leaves the ending out that tells the two forms of a class apart.
     values = json.loads(json.dumps(processor.to_dict(), default=str)) | {"image_processor_type": kind.__name__}
-    return values, backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil")
+    return values, backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil"), None
 
 
 def fields_of(config, named=None):

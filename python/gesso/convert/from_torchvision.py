@@ -5,6 +5,7 @@ import os
 import runpy
 import sys
 
+from .._comparison.words import of_user
 from . import description as steps
 from . import sizes
 from .description import CHANNELS, ConversionError, Stage
@@ -41,9 +42,12 @@ def named(word):
         if folder not in sys.path:
             sys.path.insert(0, folder)
         try:
-            names = runpy.run_path(path, run_name="__gesso__")
+            with open(path, "rb"):
+                pass
         except OSError as error:
             raise ConversionError(f"cannot read `{path}`: {error.strerror}") from error
+        with of_user(path):
+            names = runpy.run_path(path, run_name="__gesso__")
         if name not in names:
             raise ConversionError(f"`{path}` has no `{name}`")
         return names[name]

@@ -8,7 +8,8 @@ from .fields import Fields
 LOADS = "cv2.imread(path)"
 _GRAY = (114, 114, 114)
 _NOTES = (
-    "Files of 8 bits, RGB or gray, are read as OpenCV reads them; inks (CMYK) and 16 bits are made RGB otherwise.",
+    "Files of 8 bits, RGB or gray, are read as OpenCV reads them. Of inks (CMYK) and of 16 bits, which OpenCV cuts to 8 and the stage rounds, "
+    "values differ by a level or two.",
     "Boxes of the model are in the letterbox; `original_sizes` has the image's height and width, which take them back to the image.",
 )
 
@@ -25,7 +26,7 @@ def stage(imgsz=640, rect=False, stride=32):
         border = steps.PadToMultiple(height, width, stride, _GRAY)
     else:
         border = steps.CenterCrop(height, width, "truncate", _GRAY)
-    made = (steps.Decode(is_turned=True), resize, border, steps.Floats("divide"))
+    made = (steps.Decode(is_turned=True, arithmetic="dali"), resize, border, steps.Floats("divide"))
     words = f"Ultralytics' letterbox, imgsz {height} x {width}" + (f", rect with stride {stride}" if rect else "")
     return Stage(words, LOADS, made, "images", ("original_sizes",), notes=_NOTES)
 

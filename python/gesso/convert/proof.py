@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .._comparison.compare import runner, told
+from .._comparison.compare import runner
 from .._comparison.differences import Comparison
+from .._comparison.words import in_one_line, told
 
 _FRAMES = 4
 _SHOWN = 3
@@ -37,11 +38,11 @@ class Proof:
                 lines.append(f"{name}: largest difference {found.largest:.6g}, mean {found.mean:.6g}")
                 worst = sorted(differing, key=lambda file: -file.largest)[:_SHOWN]
                 lines += [
-                    f"  {file.path}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most" for file in worst
+                    f"  {in_one_line(file.path)}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most" for file in worst
                 ]
             if misshapen:
                 lines.append(f"{name}: another shape on {len(misshapen)} of {self.files}")
-                lines += [f"  {path}: {ours} in place of {theirs}" for path, ours, theirs in misshapen[:_SHOWN]]
+                lines += [f"  {in_one_line(path)}: {ours} in place of {theirs}" for path, ours, theirs in misshapen[:_SHOWN]]
         return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """Writes a stage into a model repository: the model's folder, and the ensemble with the model behind it."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,12 @@ from . import pbtxt
 from .description import CHANNELS, ConversionError
 
 _TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "uint8": "TYPE_UINT8", "int32": "TYPE_INT32", "int64": "TYPE_INT64"}
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.-]+")
+_DATA_TYPE = re.compile(r"TYPE_[A-Z0-9]+")
+_STAGE_FILES = ("1/model.dali", "config.pbtxt", "preprocess.py", "README.md")
+_ENSEMBLE_FILES = ("config.pbtxt",)
+# What a configuration begins with that is made here; with `--overwrite` such a one is replaced.
+_MADE = "# Made by `gesso from`"
 
 
 @dataclass(frozen=True)
@@ -47,15 +53,18 @@ class Model:
 
 def model(repository, name):
     """A model of a repository, by its configuration."""
+    check_name("--model", name)
     path = Path(repository) / name / "config.pbtxt"
-    if not _NAME.fullmatch(name) or not path.is_file():
-        raise ConversionError(f"model `{name}`: expected its configuration at `{path}`")
+    if not path.is_file():
+        raise ConversionError(f"option `--model` is {name!r}: expected its configuration at `{path}`")
     fields = pbtxt.read(path)
 
     def tensors(kind):
         found = [each for each in fields.get(kind, []) if isinstance(each, dict)]
         try:
-            return tuple(Tensor(each["name"][0], each["data_type"][0], tuple(map(int, each["dims"]))) for each in found)
+            return tuple(
+                Tensor(_name(each["name"][0]), _data_type(each["data_type"][0]), tuple(map(int, each["dims"]))) for each in found
+            )
         except (KeyError, ValueError, TypeError) as error:
             raise ConversionError(
                 f"`{path}`: expected `name`, `data_type` and `dims` of each {kind}; {error} is missing or wrong"
@@ -71,6 +80,19 @@ def model(repository, name):
     if not inputs or not outputs:
         raise ConversionError(f"`{path}`: expected at least one `input` and one `output`; what a server would complete is not known here")
     return Model(name, most, inputs, outputs)
+
+
+def _name(text):
+    """A tensor's name, which is written between quotes."""
+    if not isinstance(text, str) or not text or not text.isprintable() or set(text) & {'"', "'", "\\"}:
+        raise ValueError(f"`name` {text!r} (expected printable characters without quotes and backslashes)")
+    return text
+
+
+def _data_type(text):
+    if not isinstance(text, str) or not _DATA_TYPE.fullmatch(text):
+        raise ValueError(f"`data_type` {text!r} (expected one such as TYPE_FP32)")
+    return text
 
 
 def _fits(dims, shape):
@@ -115,7 +137,7 @@ def ensemble(stage, name, behind, batch_size):
     second = [_map("input", tensor, f"stage.{output}") for output, tensor in pairs]
     second += [_map("output", tensor.name, tensor.name) for tensor in behind.outputs]
     lines = [
-        f"# Made by `gesso from`: {stage.title}, then the model `{behind.name}`.",
+        f"{_MADE}: {stage.title}, then the model `{behind.name}`.",
         'platform: "ensemble"',
         f"max_batch_size: {min(batch_size, behind.max_batch_size)}",
         _tensor("input", taken),
@@ -137,24 +159,87 @@ def _step(name, maps):
     return ["  step {", f'    model_name: "{name}"', "    model_version: -1", *(f"    {line}" for line in maps), "  }"]
 
 
-def write(made, folder, readme, batch_size, overwrite=False):
+def check_name(option, name):
+    """Refuses what cannot be a model's name."""
+    if not _NAME.fullmatch(name):
+        raise ConversionError(f"option `{option}` is {name!r}: expected a model's name of letters, digits, `_`, `.` and `-`")
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders that are written: the stage's, and the ensemble's where there is a model behind the stage."""
+
+    stage: Path
+    ensemble: Path = None
+
+    @classmethod
+    def of(cls, output, model=None, ensemble=None):
+        """Those of the options of these names."""
+        stage = Path(output).absolute()
+        check_name("--output", stage.name)
+        if not model:
+            if ensemble:
+                raise ConversionError("option `--ensemble` is given without `--model`: expected both")
+            return cls(stage)
+        check_name("--model", model)
+        name = ensemble or f"{model}_from_images"
+        check_name("--ensemble", name)
+        for option, one, others in (("--output", stage.name, [model]), ("--ensemble", name, [model, stage.name])):
+            if one in others:
+                raise ConversionError(f"option `{option}` is {one!r}, as the model or the stage is named: expected another name")
+        return cls(stage, stage.parent / name)
+
+    def check(self, overwrite):
+        """Refuses what cannot be written; this comes before anything is."""
+        _check_folder(self.stage, _STAGE_FILES, "--output", overwrite)
+        if self.ensemble is not None:
+            _check_folder(self.ensemble, _ENSEMBLE_FILES, "--ensemble", overwrite)
+
+
+def _check_folder(folder, files, option, overwrite):
+    paths = [folder, folder / "1", *(folder / file for file in files)]
+    for path in paths:
+        if path.is_symlink():
+            raise ConversionError(f"option `{option}`: `{path}` is a symbolic link, through which nothing is written; expected a folder")
+    for path in paths[:2]:
+        if path.exists() and not path.is_dir():
+            raise ConversionError(f"option `{option}`: `{path}` is no folder")
+    found = [path for path in paths[2:] if path.exists()]
+    if found and not overwrite:
+        raise ConversionError(f"option `{option}`: `{found[0]}` is there already; expected another folder, or `--overwrite`")
+    if found and not _is_made_here(folder):
+        raise ConversionError(f"option `{option}`: `{found[0]}` is there, and `{folder}` was not made by `gesso from`; expected another folder")
+    newer = sorted(path.name for path in folder.glob("*") if path.name.isdecimal() and int(path.name) > 1)
+    if newer:
+        raise ConversionError(f"option `{option}`: `{folder}` has version `{newer[0]}`, which a server takes before 1; expected no other version")
+
+
+def _is_made_here(folder):
+    try:
+        with open(folder / "config.pbtxt", "rb") as file:
+            return file.read(len(_MADE)) == _MADE.encode()
+    except OSError:
+        return False
+
+
+def write(made, folder, readme, batch_size):
     """Writes the folder of a converted pipeline."""
-    folder = Path(folder)
-    if (folder / "config.pbtxt").exists() and not overwrite:
-        raise ConversionError(f"`{folder}` has a model: give another folder, or `--overwrite`")
-    (folder / "1").mkdir(parents=True, exist_ok=True)
-    made().serialize(filename=str(folder / "1" / "model.dali"))
-    config = f'# Made by `gesso from`. Inputs, outputs, types and shapes come from the pipeline (1/model.dali).\nbackend: "gesso"\nmax_batch_size: {batch_size}\n'
-    (folder / "config.pbtxt").write_text(config, encoding="utf-8")
-    (folder / "preprocess.py").write_text(made.source, encoding="utf-8")
-    (folder / "README.md").write_text(readme, encoding="utf-8")
+    config = f'{_MADE}. Inputs, outputs, types and shapes come from the pipeline (1/model.dali).\nbackend: "gesso"\nmax_batch_size: {batch_size}\n'
+    texts = {"config.pbtxt": config, "preprocess.py": made.source, "README.md": readme}
+    _write(folder, {"1/model.dali": made().serialize()} | {name: text.encode() for name, text in texts.items()})
 
 
-def write_ensemble(text, folder, overwrite=False):
+def write_ensemble(text, folder):
     """Writes the folder of an ensemble."""
-    folder = Path(folder)
-    if (folder / "config.pbtxt").exists() and not overwrite:
-        raise ConversionError(f"`{folder}` has a model: give `--ensemble` another name, or `--overwrite`")
-    # A version without files: Triton asks for one.
+    _write(folder, {"config.pbtxt": text.encode()})
+
+
+def _write(folder, files):
+    # An ensemble's version has no files: Triton asks for the folder.
     (folder / "1").mkdir(parents=True, exist_ok=True)
-    (folder / "config.pbtxt").write_text(text, encoding="utf-8")
+    for name, data in files.items():
+        # A new file takes the place of the old one: what is a link meanwhile is not followed.
+        new = folder / f"{name}.{os.getpid()}.new"
+        with open(new, "xb") as file:
+            file.write(data)
+        os.replace(new, folder / name)

@@ -76,11 +76,11 @@ class _Writer:
 
     def decode(self, step):
         self.call("encoded", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=1)
-        self.decode_images(None if step.is_turned else False)
+        self.decode_images(None if step.is_turned else False, step.arithmetic)
 
-    def decode_images(self, is_turned):
+    def decode_images(self, is_turned, arithmetic="pillow"):
         device = None if self.stage.device == "cpu" else self.stage.device
-        self.call("images", "decoders.image", "encoded", device=device, adjust_orientation=is_turned, arithmetic=self.exact("pillow"))
+        self.call("images", "decoders.image", "encoded", device=device, adjust_orientation=is_turned, arithmetic=self.exact(arithmetic))
 
     def read_folder(self, step):
         self.call("encoded, labels", "readers.file", file_root=step.path, random_shuffle=True, pad_last_batch=True, name="reader")
