@@ -16,8 +16,8 @@ _LARGEST_BATCH = 4096
 # Files that Pillow reads otherwise: by whether a stage turns files.
 _NOTES = {
     True: (
-        "Files are turned as their first EXIF block or their TIFF tag says. Pillow also reads XMP, a PNG's text `Raw profile type exif` and "
-        "a second EXIF block; the stage does not.",
+        "Files are turned as their first EXIF block or their TIFF tag says.",
+        "Pillow also reads XMP, a PNG's text `Raw profile type exif` and a second EXIF block; the stage does not.",
         "TIFFs of LAB become other colours than with Pillow.",
     ),
     False: (
