@@ -291,7 +291,8 @@ def test_the_command_line(tmp_path):
     assert (made.returncode, made.stderr) == (0, ""), made.stderr
     assert sorted(path.name for path in (tmp_path / "pre").iterdir()) == ["1", "README.md", "config.pbtxt", "preprocess.py"]
     assert (tmp_path / "vit_from_images" / "config.pbtxt").read_text().startswith("# Made by `gesso from`")
-    assert "`gesso from hf . -o pre --model vit --no-proof`" in (tmp_path / "pre" / "README.md").read_text()
+    readme = (tmp_path / "pre" / "README.md").read_text()
+    assert "`gesso from hf . -o pre --model vit --no-proof`" in readme and "`Raw profile type exif`" in readme
     gesso.Pipeline.deserialize(filename=str(tmp_path / "pre" / "1" / "model.dali"), batch_size=1).build()
     again = run(tmp_path, "hf", ".", "-o", "pre", "--no-proof")
     assert again.returncode == 2 and "pre/1/model.dali` is there already" in again.stderr

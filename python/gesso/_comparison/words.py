@@ -5,7 +5,9 @@ import traceback
 
 def printable(text):
     """A text that changes nothing in a terminal: control characters but line breaks are escaped."""
-    return "".join(each if each.isprintable() or each == "\n" else each.encode("unicode_escape", "backslashreplace").decode() for each in str(text))
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape", "backslashreplace").decode() for each in str(text)
+    )
 
 
 def in_one_line(text):

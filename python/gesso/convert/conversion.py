@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import source
-from .description import ConversionError
+from .description import ConversionError, Decode
 
 _CHOICES = {
     "pillow": ("pillow", "pillow13"),
@@ -13,6 +13,18 @@ _CHOICES = {
     "arithmetic": ("exact", "dali"),
 }
 _LARGEST_BATCH = 4096
+# Files that Pillow reads otherwise: by whether a stage turns files.
+_NOTES = {
+    True: (
+        "Files are turned as their first EXIF block or their TIFF tag says.",
+        "Pillow also reads XMP, a PNG's text `Raw profile type exif` and a second EXIF block; the stage does not.",
+        "TIFFs of LAB become other colours than with Pillow.",
+    ),
+    False: (
+        "TIFFs with an orientation tag stay as they are; Pillow turns them when it loads them.",
+        "TIFFs of LAB become other colours than with Pillow.",
+    ),
+}
 
 
 def installed_pillow():
@@ -33,6 +45,9 @@ def make(stage, reference, *, pillow=None, dtype="float32", layout="CHW", device
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or not 1 <= batch_size <= _LARGEST_BATCH:
         raise ConversionError(f"option `batch_size` is {batch_size!r}: expected a whole number from 1 to {_LARGEST_BATCH}")
     described = stage(given["pillow"]).changed(dtype=dtype, layout=layout, device=device)
+    first = described.steps[0]
+    if isinstance(first, Decode) and first.arithmetic == "pillow":
+        described = described.changed(notes=(*described.notes, *_NOTES[first.is_turned]))
     if device != "cpu" and described.takes_frames:
         raise ConversionError(f"option `device` is {device!r}: this stage takes frames, which are where the client puts them; expected cpu")
     if device != "cpu" and described.resizes_floats and arithmetic != "dali":

@@ -359,7 +359,9 @@ def _loaded(kind, values, backend, folder):
     import transformers
 
     if folder is None:
-        return kind.from_dict({key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")})
+        return kind.from_dict(
+            {key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")}
+        )
     choice = {"backend": backend} if _is_version_5(transformers) else {"use_fast": backend == "torchvision"}
     found = transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **choice)
     if type(found) is not kind:
@@ -377,11 +379,7 @@ def reference(values, backend=None, folder=None):
     from transformers.image_utils import load_image
 
     name, backend = name_and_backend(values, backend)
-    endings = (
-        {"torchvision": ("", "Fast"), "pil": ("Pil", "")}
-        if _is_version_5(transformers)
-        else {"torchvision": ("Fast",), "pil": ("",)}
-    )
+    endings = {"torchvision": ("", "Fast"), "pil": ("Pil", "")} if _is_version_5(transformers) else {"torchvision": ("Fast",), "pil": ("",)}
     kind = next((getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)), None)
     if kind is None:
         raise ImportError(f"transformers {transformers.__version__} has no class `{name}` by {backend}")

@@ -8,8 +8,8 @@ from .fields import Fields
 LOADS = "cv2.imread(path)"
 _GRAY = (114, 114, 114)
 _NOTES = (
-    "Files of 8 bits, RGB or gray, are read as OpenCV reads them. Of inks (CMYK) and of 16 bits, which OpenCV cuts to 8 and the stage rounds, "
-    "values differ by a level or two.",
+    "Files of 8 bits, RGB or gray, are read as OpenCV reads them.",
+    "Values of 16 bits, which OpenCV cuts to 8 and the stage rounds, and of inks (CMYK) differ by a level or two.",
     "Boxes of the model are in the letterbox; `original_sizes` has the image's height and width, which take them back to the image.",
 )
 

@@ -38,7 +38,8 @@ class Proof:
                 lines.append(f"{name}: largest difference {found.largest:.6g}, mean {found.mean:.6g}")
                 worst = sorted(differing, key=lambda file: -file.largest)[:_SHOWN]
                 lines += [
-                    f"  {in_one_line(file.path)}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most" for file in worst
+                    f"  {in_one_line(file.path)}: {file.differing} of {file.elements} values differ, by {file.largest:.6g} at most"
+                    for file in worst
                 ]
             if misshapen:
                 lines.append(f"{name}: another shape on {len(misshapen)} of {self.files}")

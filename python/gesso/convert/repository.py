@@ -62,9 +62,7 @@ def model(repository, name):
     def tensors(kind):
         found = [each for each in fields.get(kind, []) if isinstance(each, dict)]
         try:
-            return tuple(
-                Tensor(_name(each["name"][0]), _data_type(each["data_type"][0]), tuple(map(int, each["dims"]))) for each in found
-            )
+            return tuple(Tensor(_name(each["name"][0]), _data_type(each["data_type"][0]), tuple(map(int, each["dims"]))) for each in found)
         except (KeyError, ValueError, TypeError) as error:
             raise ConversionError(
                 f"`{path}`: expected `name`, `data_type` and `dims` of each {kind}; {error} is missing or wrong"
@@ -208,10 +206,14 @@ def _check_folder(folder, files, option, overwrite):
     if found and not overwrite:
         raise ConversionError(f"option `{option}`: `{found[0]}` is there already; expected another folder, or `--overwrite`")
     if found and not _is_made_here(folder):
-        raise ConversionError(f"option `{option}`: `{found[0]}` is there, and `{folder}` was not made by `gesso from`; expected another folder")
+        raise ConversionError(
+            f"option `{option}`: `{found[0]}` is there, and `{folder}` was not made by `gesso from`; expected another folder"
+        )
     newer = sorted(path.name for path in folder.glob("*") if path.name.isdecimal() and int(path.name) > 1)
     if newer:
-        raise ConversionError(f"option `{option}`: `{folder}` has version `{newer[0]}`, which a server takes before 1; expected no other version")
+        raise ConversionError(
+            f"option `{option}`: `{folder}` has version `{newer[0]}`, which a server takes before 1; expected no other version"
+        )
 
 
 def _is_made_here(folder):
