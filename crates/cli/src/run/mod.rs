@@ -1,5 +1,6 @@
 //! `gesso run`: a pipeline on files, its outputs as `.npy` and PNG, and the time of each operator.
 
+mod outputs;
 mod record;
 mod report;
 
@@ -13,18 +14,14 @@ use gesso::cpu::formats::Formats;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences, StreamSettings};
-use gesso::tensor::Batch;
 
 use crate::inputs::Samples;
-use crate::preview::Normalization;
 use crate::progress::Progress;
-use crate::terminal::{print, print_json, read_pipeline, write_file};
+use crate::terminal::{print, print_json, read_pipeline};
 use crate::work::{Made, Work, epoch};
-use crate::{Exit, On, npy, preview};
+use crate::{Exit, On};
+use outputs::{Outputs, Written};
 use record::{About, Line, Record};
-
-/// Characters of a sample's name in the names of its outputs.
-const MAX_NAME_CHARS: usize = 40;
 
 /// Outputs and operators that are listed one by one.
 const LISTED: usize = 32;
@@ -125,17 +122,6 @@ struct Done {
     operators: Vec<Duration>,
     device: Duration,
     running: Duration,
-}
-
-/// One output of one sample.
-struct Written {
-    output: String,
-    sample: usize,
-    dtype: &'static str,
-    shape: String,
-    file: Option<PathBuf>,
-    /// The picture, and how values became pixels.
-    picture: Option<(PathBuf, &'static str)>,
 }
 
 /// A kind of file that an output becomes.
@@ -338,116 +324,4 @@ fn work(options: &Options, pipeline: &Pipeline) -> Result<Work> {
     };
     let gpu = options.place.open(pipeline)?;
     Ok(Work::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
-}
-
-/// An output's name as the beginning of a file's.
-fn stem(output: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-    output.chars().map(plain).collect()
-}
-
-/// The name of the file of an output of a sample, but for its ending: `OUTPUT.SAMPLE.NAME`, where NAME has no dot, so that no other output
-/// or sample has it.
-fn file_name(output: &str, sample: usize, name: Option<&str>) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
-    let name: String = name.unwrap_or_default().chars().take(MAX_NAME_CHARS).map(plain).collect();
-    let dot = if name.is_empty() { "" } else { "." };
-    format!("{}.{sample}{dot}{name}", stem(output))
-}
-
-/// Where outputs go, and as what.
-struct Outputs {
-    folder: Option<PathBuf>,
-    formats: Vec<Format>,
-    /// The name of each output in the names of files, and how its pictures were normalized.
-    named: Vec<(String, Option<Normalization>)>,
-    lists_all: bool,
-}
-
-impl Outputs {
-    fn new(options: &Options, bytes: &[u8], pipeline: &Pipeline) -> Result<Self> {
-        if let Some(folder) = &options.out {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| Error::invalid(format!("cannot make `{}`: {error}", folder.display())))?;
-        }
-        let description = Pipeline::describe(bytes)?;
-        let outputs = pipeline.outputs();
-        let named = outputs.iter().enumerate().map(|(at, output)| {
-            // Two outputs may have one name.
-            let twice = outputs.iter().take(at).any(|other| other.name == output.name);
-            let name = if twice { format!("{}-{at}", output.name) } else { output.name.clone() };
-            (name, Normalization::of(&description, &output.name))
-        });
-        let (folder, formats) = (options.out.clone(), options.format.clone());
-        Ok(Self { folder, formats, named: named.collect(), lists_all: options.json })
-    }
-
-    /// Whether all outputs of a sample are there, of a file of that `name`; which of them look like pictures is not known.
-    fn are_there(&self, sample: usize, name: Option<&str>) -> bool {
-        let is_there = |(output, _): &(String, Option<Normalization>)| {
-            let file = format!("{}.npy", file_name(output, sample, name));
-            let path = self.folder.as_ref().map(|folder| folder.join(file));
-            path.is_some_and(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0))
-        };
-        !self.formats.contains(&Format::Npy) || self.named.iter().all(is_there)
-    }
-
-    /// Removes what an earlier run left in `folder`.
-    fn clear(&self, folder: &Path) -> Result<()> {
-        let failed =
-            |error| Error::invalid(format!("cannot clear the folder `{}`: {error}", folder.display()));
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_output = |(output, _): &(String, Option<Normalization>)| {
-                let rest = name.strip_prefix(&stem(output)).and_then(|rest| rest.strip_prefix('.'));
-                let rest = rest.and_then(|rest| rest.strip_suffix(".npy").or(rest.strip_suffix(".png")));
-                rest.is_some_and(|rest| {
-                    let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
-                    number.parse::<usize>().is_ok() && !name.contains('.')
-                })
-            };
-            if self.named.iter().any(is_output) {
-                std::fs::remove_file(entry.path()).map_err(failed)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes output `output` of a sample, which has that number and name, and is number `i` of `batch`.
-    fn write(
-        &self,
-        output: usize,
-        (sample, file): (usize, Option<String>),
-        batch: &Batch<'_>,
-        i: usize,
-    ) -> Result<Written> {
-        let view = batch.view(i);
-        let (name, normalization) = match self.named.get(output) {
-            Some((name, normalization)) => (name.clone(), normalization.as_ref()),
-            None => (String::new(), None),
-        };
-        let mut written = Written {
-            sample,
-            dtype: view.dtype.name(),
-            shape: view.shape.to_string(),
-            file: None,
-            picture: None,
-            output: name,
-        };
-        let Some(folder) = &self.folder else { return Ok(written) };
-        let stem = file_name(&written.output, sample, file.as_deref());
-        if self.formats.contains(&Format::Npy) {
-            let path = folder.join(format!("{stem}.npy"));
-            let mut bytes = npy::header(view.dtype, view.shape);
-            bytes.extend_from_slice(view.bytes);
-            write_file(&path, &bytes)?;
-            written.file = Some(path);
-        }
-        if self.formats.contains(&Format::Png) {
-            let path = folder.join(format!("{stem}.png"));
-            written.picture = preview::write(&view, normalization, &path)?.map(|how| (path, how));
-        }
-        Ok(written)
-    }
 }
