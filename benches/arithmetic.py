@@ -1,14 +1,14 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """What resizing takes with each `arithmetic`, on a GPU or on one thread of the CPU: 500 x 375 pixels to about 224.
 
     benches/arithmetic.py [--device gpu] [--batch 128 512] [--runs 20]
     benches/arithmetic.py --device cpu [--batch 16] [--threads 1]
     benches/arithmetic.py --files [--threads 16]       JPEGs of several sizes and samplings in front: files to pixels, as a stream
 
-Needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`), `--files` Pillow, too. A pipeline that resizes once and one that resizes
-eleven times, each to another size, run in turn. A tenth of the difference of their fastest runs is printed: what one resize of a batch takes,
-without its upload. With `--files` it is the fastest of three spells of a second or longer.
-"""
+Needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`), `--files` Pillow, too. A pipeline that resizes
+once and one that resizes eleven times, each to another size, run in turn. A tenth of the difference of their fastest
+runs is printed: what one resize of a batch takes, without its upload. With `--files` it is the fastest of three spells
+of a second or longer."""
 
 import argparse
 import tempfile
@@ -16,17 +16,25 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 from gesso import Pipeline, fn, types
 
-WAYS = [("dali", "linear"), ("pillow", "linear"), ("pillow", "cubic"), ("torchvision", "linear"), ("torchvision-float", "linear"), ("opencv", "linear")]
+WAYS = [
+    ("dali", "linear"),
+    ("pillow", "linear"),
+    ("pillow", "cubic"),
+    ("torchvision", "linear"),
+    ("torchvision-float", "linear"),
+    ("opencv", "linear"),
+]
 ONCE, OFTEN = 1, 11
 WARM_UP = 3
 INTERPOLATIONS = {"linear": types.INTERP_LINEAR, "cubic": types.INTERP_CUBIC}
 
 
 def pipeline(batch, arithmetic, name, times, on_gpu, threads):
-    pipe = Pipeline(batch_size=batch, num_threads=threads, device_id=0 if on_gpu else None, exec_async=False, exec_pipelined=False)
+    pipe = Pipeline(
+        batch_size=batch, num_threads=threads, device_id=0 if on_gpu else None, exec_async=False, exec_pipelined=False
+    )
     with pipe:
         images = fn.external_source(name="images", layout="HWC", dtype=types.UINT8, ndim=3)
         images = images.gpu() if on_gpu else images
@@ -54,7 +62,9 @@ def draw_files(folder, count=512):
     for i in range(count):
         coarse = np.random.default_rng(i).integers(0, 256, (12 + i % 5, 16, 3), np.uint8)
         photo = Image.fromarray(coarse).resize((500 - i % 7 * (i % 3), 375 + i % 11 * (i % 2)), Image.BICUBIC)
-        photo.save(Path(folder) / "photos" / f"{i:04}.jpg", quality=75 + i % 20, subsampling=i % 3, progressive=i % 16 == 0)
+        photo.save(
+            Path(folder) / "photos" / f"{i:04}.jpg", quality=75 + i % 20, subsampling=i % 3, progressive=i % 16 == 0
+        )
 
 
 def seconds_from_files(folder, batch, arithmetic, name, on_gpu, threads, spells=3):

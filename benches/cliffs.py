@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""Where more at once is slower: decode + resize to 224x224 + normalize in process on a GPU, by size, batch and batches at a time (lanes).
+# !/usr/bin/env python3
+"""Where more at once is slower: decode + resize to 224x224 + normalize in process on a GPU, by size, batch and batches
+at a time (lanes).
 
     benches/cliffs.py --json FILE --limit 540               every cell, or those that 9 minutes are enough for; again, the rest
     benches/cliffs.py --sizes 500x375 --batches 128 256 512 --lanes 1 4 --seconds 3
     benches/cliffs.py --from FILE... --svg FILE             the report and the picture of what was measured before
 
-A cell is a process of its own: the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. It is a cliff where it has less than
-0.9 of the images/s of a smaller batch with as many lanes, or of fewer lanes with the same batch. All sizes have their turn with a batch
-before the next batch, and a few batches far apart come first, so that a run that ends early has seen everything coarsely. With `--json`
-cells are kept after every size, and those in the file are not measured again. Of cells in several files of `--from` the medians are shown.
-Images are made when they are not there.
+A cell is a process of its own: the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. It is a cliff where
+it has less than 0.9 of the images/s of a smaller batch with as many lanes, or of fewer lanes with the same batch. All
+sizes have their turn with a batch before the next batch, and a few batches far apart come first, so that a run that
+ends early has seen everything coarsely. With `--json` cells are kept after every size, and those in the file are not
+measured again. Of cells in several files of `--from` the medians are shown. Images are made when they are not there.
 """
 
 import argparse
@@ -62,7 +63,8 @@ class Cliff(NamedTuple):
         return self.rate / self.better_rate
 
 
-# --- Measuring -----------------------------------------------------------------------------------------------------------------
+# --- Measuring
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def read(path):
@@ -113,7 +115,9 @@ def measure(cell, command, options):
     row = cell._asdict()
     asked = {"device": "gpu", "images": options.images / cell.size, "batch": cell.batch, "instances": cell.lanes}
     try:
-        figures = pipeline_bench.measure(command, options.cell_limit, **asked, threads=options.threads, seconds=options.seconds)
+        figures = pipeline_bench.measure(
+            command, options.cell_limit, **asked, threads=options.threads, seconds=options.seconds
+        )
     except pipeline_bench.BenchError as error:
         print(f"error: {cell}: {error}")
         return row | {"error": str(error)}
@@ -121,7 +125,8 @@ def measure(cell, command, options):
 
 
 def measure_all(measured, command, options, began):
-    """Adds to `measured` what is not there; prints a line for each batch of a size. Returns the cells for which there was no time."""
+    """Adds to `measured` what is not there; prints a line for each batch of a size. Returns the cells for which there
+    was no time."""
     done, left = measured.cells(), []
     for cells in order(options.sizes, options.batches, options.lanes):
         rates = {}
@@ -141,7 +146,8 @@ def measure_all(measured, command, options, began):
     return left
 
 
-# --- The report ----------------------------------------------------------------------------------------------------------------
+# --- The report
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def medians(rows):
@@ -164,7 +170,12 @@ def cliffs(rates):
             other: other_rate
             for other, other_rate in rates.items()
             if other.size == cell.size
-            and (other.batch < cell.batch and other.lanes == cell.lanes or other.batch == cell.batch and other.lanes < cell.lanes)
+            and (
+                other.batch < cell.batch
+                and other.lanes == cell.lanes
+                or other.batch == cell.batch
+                and other.lanes < cell.lanes
+            )
         }
         if smaller:
             best = max(smaller, key=smaller.get)
@@ -202,9 +213,13 @@ def report(rows):
         lines += ["Cells without a figure:", "", *(f"- {cell}: {text}" for cell, text in errors.items()), ""]
     found = cliffs(rates)
     end = ", the worst first:\n" if found else "."
-    lines.append(f"{len(found)} of {len(rates)} cells have less than {NEAR} of the images/s of a smaller batch or of fewer lanes{end}")
+    lines.append(
+        f"{len(found)} of {len(rates)} cells have less than {NEAR} of the images/s of a smaller batch or of fewer lanes{end}"
+    )
     for cliff in found:
-        lines.append(f"- {cliff.ratio:.2f}: {cliff.cell}: {figure(cliff.rate)}; {cliff.better.load}: {figure(cliff.better_rate)}")
+        lines.append(
+            f"- {cliff.ratio:.2f}: {cliff.cell}: {figure(cliff.rate)}; {cliff.better.load}: {figure(cliff.better_rate)}"
+        )
     return "\n".join(lines)
 
 
@@ -226,7 +241,9 @@ def left_out(cells):
     lines = {}
     for cell in cells:
         lines.setdefault((cell.size, cell.batch), []).append(cell.lanes)
-    return "\n".join(f"- {size}, batch {batch}, lanes {', '.join(map(str, lanes))}" for (size, batch), lanes in lines.items())
+    return "\n".join(
+        f"- {size}, batch {batch}, lanes {', '.join(map(str, lanes))}" for (size, batch), lanes in lines.items()
+    )
 
 
 def described(head):
@@ -242,11 +259,24 @@ def arguments():
     parser.add_argument("--threads", type=int, default=16, help="of the host for each lane (default: %(default)s)")
     parser.add_argument("--seconds", type=int, default=1, help="of each cell, without its start (default: %(default)s)")
     parser.add_argument(
-        "--cell-limit", type=float, default=40, metavar="SECONDS", help="of a cell; longer is a failure (default: %(default)s)"
+        "--cell-limit",
+        type=float,
+        default=40,
+        metavar="SECONDS",
+        help="of a cell; longer is a failure (default: %(default)s)",
     )
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="begin no cell after that; the last may take its own limit")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep what is measured there; cells that it has are not measured again")
-    parser.add_argument("--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold")
+    parser.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="begin no cell after that; the last may take its own limit"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="keep what is measured there; cells that it has are not measured again",
+    )
+    parser.add_argument(
+        "--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold"
+    )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw images/s by batch, a panel for each size")
     return parser.parse_args()
 
@@ -257,7 +287,11 @@ def main():
     sys.stdout.reconfigure(line_buffering=True)
     if options.sources:
         found = [read(path) for path in options.sources]
-        heads, rows, left = list(dict.fromkeys(described(head) for head, _ in found)), [row for _, rows in found for row in rows], []
+        heads, rows, left = (
+            list(dict.fromkeys(described(head) for head, _ in found)),
+            [row for _, rows in found for row in rows],
+            [],
+        )
     else:
         try:
             head = {"gpu": Driver().name, "threads": options.threads, "seconds": options.seconds}

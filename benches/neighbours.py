@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """How long a client with small images waits while another sends what takes long, to the same model on two cores.
 
     benches/neighbours.py                          all attacks, 20 s each, on a server of its own
@@ -7,10 +7,11 @@
     benches/neighbours.py --only all --set max_request_ms=500   every kind, and how far its requests go beyond a limit
     benches/neighbours.py --only large-jpeg --pool 0       with a server that keeps no requests for reuse: what is left is Gesso's
 
-One client sends a small request and waits for the answer, again and again: a 500 x 375 JPEG that the model decodes, resizes and normalizes, or what the
-attacked model takes, by one instance with default settings. Each line is one attack: waits of that client before and during it, what became of the attackers' requests, and
-the server's memory before, at most, and a few seconds after. A table of the worst figures of each attack ends the output. Server and clients are bound to two cores where there are more.
-"""
+One client sends a small request and waits for the answer, again and again: a 500 x 375 JPEG that the model decodes,
+resizes and normalizes, or what the attacked model takes, by one instance with default settings. Each line is one
+attack: waits of that client before and during it, what became of the attackers' requests, and the server's memory
+before, at most, and a few seconds after. A table of the worst figures of each attack ends the output. Server and
+clients are bound to two cores where there are more."""
 
 import argparse
 import functools
@@ -30,10 +31,9 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "python")]
 import bombs  # noqa: E402
+from gesso import fn, pipeline_def, types  # noqa: E402
 from harness import Server, wait_until  # noqa: E402
 from recorded import write_model  # noqa: E402
-
-from gesso import fn, pipeline_def, types  # noqa: E402
 
 CORES = 2
 # What became of a request, as far as it is shown.
@@ -68,7 +68,9 @@ def numbers():
 
 @pipeline_def(batch_size=64, num_threads=2)
 def sound():
-    samples, _ = fn.decoders.audio(fn.external_source(name="SOUND", dtype=types.UINT8, ndim=1), dtype=types.FLOAT, downmix=True)
+    samples, _ = fn.decoders.audio(
+        fn.external_source(name="SOUND", dtype=types.UINT8, ndim=1), dtype=types.FLOAT, downmix=True
+    )
     return fn.spectrogram(samples, nfft=512)
 
 
@@ -87,7 +89,8 @@ ATTACKS = {
     "progressive": ("preprocess", lambda: {"IMAGE": [bombs.progressive()] * 8}, 1),
     "png": ("preprocess", lambda: {"IMAGE": [bombs.png()]}, 2),
     "jpeg": ("preprocess", lambda: {"IMAGE": [bombs.jpeg(grain=128, quality=30)]}, 2),
-    # Of 55 MB. The server's gRPC keeps the last requests, eight of them, with all of their bytes for reuse: see `--pool`.
+    # Of 55 MB. The server's gRPC keeps the last requests, eight of them, with all of their bytes for reuse: see
+    # `--pool`.
     "large-jpeg": ("preprocess", lambda: {"IMAGE": [bombs.jpeg(grain=1)]}, 2),
     "no-image": ("preprocess", lambda: {"IMAGE": [bytes(55_000_000)]}, 2),
     "jpeg-2000": ("preprocess", lambda: {"IMAGE": [bombs.jpeg_2000()] * 4}, 2),
@@ -163,11 +166,15 @@ class Good(threading.Thread):
         self.over.set()
         self.join()
         p50, p99 = np.percentile(self.waits, [50, 99])
-        return f"{len(self.waits):6} answers, p50 {p50:6.2f}  p99 {p99:7.2f}  worst {max(self.waits):8.2f} ms", self.wrong
+        return (
+            f"{len(self.waits):6} answers, p50 {p50:6.2f}  p99 {p99:7.2f}  worst {max(self.waits):8.2f} ms",
+            self.wrong,
+        )
 
 
 def failures(url, model):
-    """How many requests of a model the server has answered with an error, and the seconds from their arrival until then."""
+    """How many requests of a model the server has answered with an error, and the seconds from their arrival until
+    then."""
     with triton.InferenceServerClient(url) as client:
         fail = client.get_inference_statistics(model).model_stats[0].inference_stats.fail
         return fail.count, 1e-9 * fail.ns
@@ -178,7 +185,9 @@ def measure(server, name, seconds):
     model, _, connections = ATTACKS[name]
     context = multiprocessing.get_context("spawn")
     told, until, begin = context.Queue(), context.Value("d", float("inf")), context.Barrier(connections + 1)
-    clients = [context.Process(target=attack, args=[server.grpc_url, name, until, told, begin]) for _ in range(connections)]
+    clients = [
+        context.Process(target=attack, args=[server.grpc_url, name, until, told, begin]) for _ in range(connections)
+    ]
     idle = Good(server.grpc_url, model)
     idle.start()
     time.sleep(seconds / 2)
@@ -210,7 +219,9 @@ def measure(server, name, seconds):
     for outcome, took in outcomes.items():
         print(f"  attackers {len(took)} x {outcome}")
     count, lasted = (now - then for now, then in zip(failures(server.grpc_url, model), failed))
-    print(f"  refused   {count} requests, in the server {1e3 * lasted / max(count, 1):.0f} ms each in the mean, without their way to it")
+    print(
+        f"  refused   {count} requests, in the server {1e3 * lasted / max(count, 1):.0f} ms each in the mean, without their way to it"
+    )
     if wrong + more:
         raise SystemExit(f"error: {wrong + more} answers to the small image differ")
     added = (most - before) / 1e6
@@ -223,7 +234,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*ATTACKS, "all"], default=USUAL)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--pool", type=int, metavar="N", help="requests that the server's gRPC keeps for reuse, 8 otherwise")
+    parser.add_argument(
+        "--pool", type=int, metavar="N", help="requests that the server's gRPC keeps for reuse, 8 otherwise"
+    )
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the model")
     options = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
@@ -245,8 +258,11 @@ def main():
                 wait_until(lambda warm=warm: len(warm.waits) > 200, "the server is warm")
                 warm.stop()
             table = [measure(server, name, options.seconds) for name in names]
-            # With `max_request_ms` no request that is refused should take twice as long. What is sent and answered takes its time on the way, too.
-            heads = f"{'worst, in ms':12} {'alone':>10} {'beside it':>12} {'refused':>10} {'answered':>10} {'MB more':>10}"
+            # With `max_request_ms` no request that is refused should take twice as long. What is sent and answered
+            # takes its time on the way, too.
+            heads = (
+                f"{'worst, in ms':12} {'alone':>10} {'beside it':>12} {'refused':>10} {'answered':>10} {'MB more':>10}"
+            )
             print(heads, *table, sep="\n")
 
 

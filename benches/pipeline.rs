@@ -6,10 +6,11 @@
 //!                                 [--decoder own|libjpeg-turbo] [--scaled no|yes] [--gpus 1]
 //! ```
 //!
-//! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
-//! instances, a thread each, overlap their batches as a server does; they are dealt to `--gpus` GPUs in turn. With `--inputs shared` they
-//! are copied first, as in a server, where clients can change them. `--decoder` says who decodes JPEGs on the host, `--scaled` is the
-//! parameter `jpeg_scaled_decode`. Each instance is measured while all of them work. Prints one line of JSON.
+//! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made.
+//! Several instances, a thread each, overlap their batches as a server does; they are dealt to `--gpus` GPUs in turn.
+//! With `--inputs shared` they are copied first, as in a server, where clients can change them. `--decoder` says who
+//! decodes JPEGs on the host, `--scaled` is the parameter `jpeg_scaled_decode`. Each instance is measured while all of
+//! them work. Prints one line of JSON.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,11 +1,12 @@
-#!/usr/bin/env python3
-"""What each kernel takes that decodes JPEGs on a device's cores and resizes them, alone: CUDA events, medians of 20 runs.
+# !/usr/bin/env python3
+"""What each kernel takes that decodes JPEGs on a device's cores and resizes them, alone: CUDA events, medians of 20
+runs.
 
     benches/stages.py --images FOLDER [--batch 1 8 32 128 512]
 
-FOLDER holds JPEGs of one size that fit the kernels; `scripts/lib/make_bench_images.py` makes some. Needs cupy and CUDA's NVRTC. The
-resize is to 224 x 224, normalised: of pixels, and of the planes that the decoder leaves to it. Prints microseconds.
-"""
+FOLDER holds JPEGs of one size that fit the kernels; `scripts/lib/make_bench_images.py` makes some. Needs cupy and
+CUDA's NVRTC. The resize is to 224 x 224, normalised: of pixels, and of the planes that the decoder leaves to it. Prints
+microseconds."""
 
 import argparse
 import ctypes
@@ -47,7 +48,10 @@ def compiled(name, **definitions):
     definitions |= {"EARLY": 1}
     options = [f"--gpu-architecture=sm_{capability}", "--std=c++17", "--fmad=false", "-default-device"]
     options = [option.encode() for option in options + [f"-D{key}={value}" for key, value in definitions.items()]]
-    check(nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)), f"compiling {name}")
+    check(
+        nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)),
+        f"compiling {name}",
+    )
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
     code = ctypes.create_string_buffer(size.value)
@@ -67,7 +71,10 @@ class Attribute(ctypes.Structure):
 class Config(ctypes.Structure):
     """CUlaunchConfig."""
 
-    _fields_ = [(name, ctypes.c_uint) for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes")]
+    _fields_ = [
+        (name, ctypes.c_uint)
+        for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes")
+    ]
     _fields_ += [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
 
 
@@ -127,19 +134,36 @@ class Batch:
         self.planes["samples"] += self.samples.data.ptr
         zeros = lambda count, dtype: cupy.zeros(count, dtype)
         self.memory = dict(
-            images=on_device(images.tobytes()), tables=on_device(tables), pairs=zeros(len(pairs) // 16 * batch.PAIRS_BYTES, np.uint8), segments=on_device(segments),
-            quantisation=on_device(quantisation), exits=zeros(pieces * 16, np.uint32), links=zeros(pieces * 16, np.uint8),
-            passed=zeros(pieces * 16, np.uint16), starts=zeros(pieces * 3, np.uint32), coefficients=zeros(blocks * 64, np.int16),
+            images=on_device(images.tobytes()),
+            tables=on_device(tables),
+            pairs=zeros(len(pairs) // 16 * batch.PAIRS_BYTES, np.uint8),
+            segments=on_device(segments),
+            quantisation=on_device(quantisation),
+            exits=zeros(pieces * 16, np.uint32),
+            links=zeros(pieces * 16, np.uint8),
+            passed=zeros(pieces * 16, np.uint16),
+            starts=zeros(pieces * 3, np.uint32),
+            coefficients=zeros(blocks * 64, np.int16),
             dcs=zeros(blocks, np.int16),
-            status=zeros(len(jpegs), np.uint32), planes=on_device(self.planes.tobytes()),
+            status=zeros(len(jpegs), np.uint32),
+            planes=on_device(self.planes.tobytes()),
         )
         self.params = np.zeros(1, [(name, "u8") for name in self.memory] + [("channels", "u4"), ("blue_first", "u4")])
         for name, memory in self.memory.items():
             self.params[name] = memory.data.ptr
         self.params["channels"] = 3
-        tasks = dict(pairs=pairs, guess=guesses, link=guesses, decode=decodes, pixels=pixels, planes=np.array(work, np.uint32).tobytes())
+        tasks = dict(
+            pairs=pairs,
+            guess=guesses,
+            link=guesses,
+            decode=decodes,
+            pixels=pixels,
+            planes=np.array(work, np.uint32).tobytes(),
+        )
         threads = dict(guess=batch.SKIP_THREADS, link=batch.SKIP_THREADS, decode=batch.DECODE_THREADS)
-        self.work = {stage: (on_device(rows), len(rows) // 16, threads.get(stage, 256)) for stage, rows in tasks.items()}
+        self.work = {
+            stage: (on_device(rows), len(rows) // 16, threads.get(stage, 256)) for stage, rows in tasks.items()
+        }
         self.work["resolve"] = self.work["dc"] = (self.memory["images"], len(jpegs), 1024)
 
     def run(self, function, stage, early_blocks=0):
@@ -163,8 +187,13 @@ class Batch:
         for row, planes, image, jpeg in zip(rows, described, self.images, self.jpegs):
             row["y"], row["x"] = resampling.axis(jpeg.height, SIDE), resampling.axis(jpeg.width, SIDE)
             row["pitch"] = 3 * jpeg.width
-            own = self.planes[int(image["first_plane"]):][: len(jpeg.components)]
-            for name, values in (("samples", "samples"), ("stride", "stride"), ("factor_x", "factor_x"), ("factor_y", "factor_y")):
+            own = self.planes[int(image["first_plane"]) :][: len(jpeg.components)]
+            for name, values in (
+                ("samples", "samples"),
+                ("stride", "stride"),
+                ("factor_x", "factor_x"),
+                ("factor_y", "factor_y"),
+            ):
                 planes[name][: len(own)] = own[values]
         described["color"] = self.images["color"]
         self.described = on_device(described.tobytes())
@@ -181,18 +210,34 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, required=True)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 128, 512])
-    parser.add_argument("--early", type=int, nargs="+", default=[0, 64], metavar="BLOCKS", help="launches up to so large may begin early")
+    parser.add_argument(
+        "--early",
+        type=int,
+        nargs="+",
+        default=[0, 64],
+        metavar="BLOCKS",
+        help="launches up to so large may begin early",
+    )
     options = parser.parse_args()
     files = [batch.Jpeg(path.read_bytes()) for path in sorted(options.images.glob("*.jpg"))]
     cupy.zeros(1)  # Makes the context.
     sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
-    functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")}
+    functions = {
+        stage: compiled(f"jpeg_{stage}", **sizes)
+        for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")
+    }
     flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, **sizes)
     if any(resampling.has_many_rows(resampling.axis(file.height, SIDE)) for file in files):
         flags["MANY_ROWS"] = 1
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
     weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
-    print("images " + "".join(f"{name:>10}" for name in [*functions, "weights", "resize", "of planes", *map("early {}".format, options.early)]))
+    print(
+        "images "
+        + "".join(
+            f"{name:>10}"
+            for name in [*functions, "weights", "resize", "of planes", *map("early {}".format, options.early)]
+        )
+    )
     for count in options.batch:
         made = Batch([files[i % len(files)] for i in range(count)])
         output = cupy.zeros((2, count, 3, SIDE, SIDE), np.float32)

@@ -1,13 +1,13 @@
-//! Where a batch of JPEGs is decoded soonest: the cores, the engines and the CPU threads alone, what the decision between them
-//! (`gpu/jpeg/share.rs`) expected of each, and what it chose, by batch, size, quality and subsampling.
+//! Where a batch of JPEGs is decoded soonest: the cores, the engines and the CPU threads alone, what the decision
+//! between them (`gpu/jpeg/share.rs`) expected of each, and what it chose, by batch, size, quality and subsampling.
 //!
 //! ```text
 //! cargo bench --bench sweep [-- --seconds 300] [--json FILE] [--all yes]
 //! ```
 //!
-//! One line per cell, microseconds: from the files in host memory to the pixels on the device. Qualities are swept at 4:2:0 and
-//! samplings at quality 90; with `--all` every pair of them. Stops when the seconds are over. `benches/peers/fit_share.py` fits the
-//! constants of `share.rs` to the JSON.
+//! One line per cell, microseconds: from the files in host memory to the pixels on the device. Qualities are swept at
+//! 4:2:0 and samplings at quality 90; with `--all` every pair of them. Stops when the seconds are over.
+//! `benches/peers/fit_share.py` fits the constants of `share.rs` to the JSON.
 #![expect(clippy::unwrap_used, reason = "pictures of tests")]
 
 #[expect(dead_code, reason = "tests use more of it")]

@@ -1,12 +1,13 @@
-//! The video engines alone: frames per second of one video, decoded as often at the same time as there are sessions, with every picture thrown
-//! away, and with every picture made RGB in device memory. The first is what the engines can do, whatever is done with their pictures.
+//! The video engines alone: frames per second of one video, decoded as often at the same time as there are sessions,
+//! with every picture thrown away, and with every picture made RGB in device memory. The first is what the engines can
+//! do, whatever is done with their pictures.
 //!
 //! ```text
 //! cargo bench --bench video_engines -- clip.mp4 [ROUNDS]
 //! ```
 //!
-//! Prints one line per number of sessions: the best of all rounds. Pictures that are still on their way when the last packet is taken, about
-//! twenty of a session, are not waited for where they are thrown away.
+//! Prints one line per number of sessions: the best of all rounds. Pictures that are still on their way when the last
+//! packet is taken, about twenty of a session, are not waited for where they are thrown away.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

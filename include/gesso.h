@@ -18,8 +18,8 @@ typedef struct DLManagedTensor DLManagedTensor;
 /* Element `i` of an array whose structs say how large they are; `type` is that of an element. */
 #define GESSO_AT(type, array, i) ((type *)((char *)(array) + (size_t)(i) * (array)->struct_size))
 
-// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
-// may be added without.
+// The version of this interface. It changes only when programs must be changed; functions and fields at the end of
+// structs may be added without.
 #define GESSO_ABI_VERSION 1
 
 // The largest number of dimensions of a sample.
@@ -127,7 +127,8 @@ typedef struct {
   const char *layout;
   // A `gesso_dtype`; `GESSO_DTYPE_ANY` when it is not fixed.
   int32_t dtype;
-  // A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is made.
+  // A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is
+  // made.
   int32_t device;
   // Dimensions of a sample; -1 when not even that is fixed.
   int32_t ndim;
@@ -145,17 +146,18 @@ typedef struct {
   int32_t gpu;
   // Not 0: outputs that are made on the GPU are copied to host memory of the result.
   int32_t outputs_on_host;
-  // Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
-  // library copies first what it would else look at twice. 0: it must not change.
+  // Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any
+  // values then, and the library copies first what it would else look at twice. 0: it must not change.
   int32_t inputs_may_change;
-  // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
-  // of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
+  // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds
+  // them up. 0: all. Where the driver gives no part of a GPU (it does from CUDA 12.4 on), an instance with a number of
+  // them is `GESSO_STATUS_UNAVAILABLE`.
   size_t gpu_multiprocessors;
-  // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
-  // not used then.
+  // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU,
+  // whose pixels differ by a level, are not used then.
   int32_t deterministic;
-  // The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these. Null: all. It is
-  // read while the instance is made, not later.
+  // The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these.
+  // Null: all. It is read while the instance is made, not later.
   const char *formats;
 } gesso_instance_options;
 
@@ -163,8 +165,8 @@ typedef struct {
 typedef struct {
   // `sizeof(gesso_sample)`; the same in all samples of an input.
   size_t struct_size;
-  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
-  // none.
+  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there
+  // are none.
   const void *data;
   // Its extents; not read when `ndim` is 0.
   const int64_t *shape;
@@ -185,10 +187,11 @@ typedef struct {
   int32_t device;
   // As many as the batch has.
   const gesso_sample *samples;
-  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
+  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is
+  // refused.
   const char *layout;
-  // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be null. Operators hand them on,
-  // and `GetProperty` gives them as `source_info`. Null: nobody knows.
+  // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be
+  // null. Operators hand them on, and `GetProperty` gives them as `source_info`. Null: nobody knows.
   const char *const *origins;
 } gesso_input;
 
@@ -212,7 +215,8 @@ typedef struct {
   const int64_t *shape;
   // One letter for each dimension; empty when there is none.
   const char *layout;
-  // Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody knows.
+  // Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody
+  // knows.
   const char *origin;
 } gesso_tensor;
 
@@ -220,17 +224,18 @@ typedef struct {
 typedef struct {
   // `sizeof(gesso_target)` of the library.
   size_t struct_size;
-  // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
+  // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the
+  // result.
   void *data;
-  // The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
-  // made there, and only memory of the instance's own GPU.
+  // The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that
+  // they are made there, and only memory of the instance's own GPU.
   int32_t device;
 } gesso_target;
 
-// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
-// lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
-// that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
-// throw and must not call functions of the same instance.
+// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null)
+// and lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread
+// that runs the batch, once for each sample that did not fail. The memory must stay until the run returns. Returns 0;
+// anything else fails the sample. Must not throw and must not call functions of the same instance.
 typedef int32_t (*gesso_allocate)(void *user,
                                   size_t output,
                                   size_t sample,
@@ -305,12 +310,13 @@ typedef struct {
   const gesso_tensor *outputs;
 } gesso_operator_sample;
 
-// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or the `gesso_status`
-// to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has states of its own, and uses one
-// from one thread at a time; but `run_cpu` is called by several at once, for samples of one batch.
+// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or
+// the `gesso_status` to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has
+// states of its own, and uses one from one thread at a time; but `run_cpu` is called by several at once, for samples of
+// one batch.
 //
-// The structs that functions get are as large as they say, which may be more or less than in the operator's header: elements of arrays are
-// reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
+// The structs that functions get are as large as they say, which may be more or less than in the operator's header:
+// elements of arrays are reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
 typedef struct {
   // `sizeof(gesso_operator)`.
   size_t struct_size;
@@ -324,7 +330,8 @@ typedef struct {
   size_t max_inputs;
   // Outputs, at least one.
   size_t output_count;
-  // Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load. Null: none.
+  // Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load. Null:
+  // none.
   const char *const *arguments;
   // Makes the state of one instance of the operator from its arguments, those that are tensors last. May be null.
   int32_t (*create)(const gesso_argument *arguments,
@@ -334,9 +341,10 @@ typedef struct {
                     gesso_message *message);
   // Frees it. May be null.
   void (*destroy)(void *state);
-  // Says what the outputs are, from what the inputs are: once when a pipeline loads, where types and extents may be unknown
-  // (`GESSO_DTYPE_ANY`, -1, a null `layout`) and `arguments` is null, and once for each sample, where everything is known and has
-  // to be said. `outputs` come with everything unknown. Type, number of dimensions and layout must be the same for all samples of a batch.
+  // Says what the outputs are, from what the inputs are: once when a pipeline loads, where types and extents may be
+  // unknown (`GESSO_DTYPE_ANY`, -1, a null `layout`) and `arguments` is null, and once for each sample, where
+  // everything is known and has to be said. `outputs` come with everything unknown. Type, number of dimensions and
+  // layout must be the same for all samples of a batch.
   int32_t (*infer)(void *state,
                    const gesso_tensor_info *inputs,
                    const gesso_tensor *arguments,
@@ -344,9 +352,9 @@ typedef struct {
                    gesso_message *message);
   // Computes one sample in host memory. An error fails this sample alone.
   int32_t (*run_cpu)(const void *state, const gesso_operator_sample *sample, gesso_message *message);
-  // Puts the work for `count` samples in memory of the GPU into `stream`, a `CUstream` whose context is current, without waiting
-  // for it. May be called twice for a batch, with the same samples. An error fails the batch. Null: pipelines that want the operator on a
-  // GPU run it on the host.
+  // Puts the work for `count` samples in memory of the GPU into `stream`, a `CUstream` whose context is current,
+  // without waiting for it. May be called twice for a batch, with the same samples. An error fails the batch. Null:
+  // pipelines that want the operator on a GPU run it on the host.
   int32_t (*run_gpu)(void *state,
                      const gesso_operator_sample *samples,
                      size_t count,
@@ -372,31 +380,36 @@ const char *gesso_version(void);
 // library's, and lives until the next call of this thread that fails. Any thread; each has its own.
 const char *gesso_last_error(void);
 
-// Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the devices in the
-// file are ignored. Needs no GPU, whatever the device.
+// Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the
+// devices in the file are ignored. Needs no GPU, whatever the device.
 //
-// The bytes are the caller's and are not kept. `*pipeline` is the caller's, to give to `gesso_pipeline_free`; it is null after an error. Any thread.
+// The bytes are the caller's and are not kept. `*pipeline` is the caller's, to give to `gesso_pipeline_free`; it is
+// null after an error. Any thread.
 gesso_status gesso_pipeline_load(const uint8_t *bytes,
                                  size_t length,
                                  int32_t device,
                                  gesso_pipeline **pipeline);
 
-// Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the pipeline.
+// Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the
+// pipeline.
 void gesso_pipeline_free(gesso_pipeline *pipeline);
 
-// Says what a file holds, as JSON: inputs, operators with their arguments, outputs, and for each operator why Gesso does not
-// run it, if it does not. Works for files that do not load, too. The fields are those that `gesso inspect --json` prints under `pipeline`.
+// Says what a file holds, as JSON: inputs, operators with their arguments, outputs, and for each operator why Gesso
+// does not run it, if it does not. Works for files that do not load, too. The fields are those that
+// `gesso inspect --json` prints under `pipeline`.
 //
-// The bytes are the caller's and are not kept. `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
+// The bytes are the caller's and are not kept. `*json` is the caller's, to give to `gesso_string_free`; it is null
+// after an error. Any thread.
 gesso_status gesso_describe(const uint8_t *bytes,
                             size_t length,
                             char **json);
 
-// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may leave out most. The format
-// is that of `docs/reference/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
+// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may
+// leave out most. The format is that of `docs/reference/c-api.md`. Whether the pipeline can be run,
+// `gesso_pipeline_load` says of the bytes.
 //
-// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to `gesso_bytes_free` with their
-// number; they are null after an error. Any thread.
+// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to
+// `gesso_bytes_free` with their number; they are null after an error. Any thread.
 gesso_status gesso_author(const char *description,
                           size_t length,
                           uint8_t **bytes,
@@ -426,10 +439,11 @@ size_t gesso_pipeline_max_batch_size(const gesso_pipeline *pipeline);
 // 1 if instances of the pipeline need a GPU, else 0. Any thread.
 int32_t gesso_pipeline_needs_gpu(const gesso_pipeline *pipeline);
 
-// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be null.
+// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be
+// null.
 //
-// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed before. Any thread;
-// instances of one pipeline are independent of one another.
+// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed
+// before. Any thread; instances of one pipeline are independent of one another.
 gesso_status gesso_instance_create(const gesso_pipeline *pipeline,
                                    const gesso_instance_options *options,
                                    gesso_instance **instance);
@@ -450,8 +464,9 @@ gesso_status gesso_instance_run(const gesso_instance *instance,
                                 size_t input_count,
                                 gesso_result **result);
 
-// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The memory must stay
-// until the call returns, and as long as the result is asked for those samples. When this returns, the memory is written.
+// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The
+// memory must stay until the call returns, and as long as the result is asked for those samples. When this returns, the
+// memory is written.
 //
 // Ownership and threads as for `gesso_instance_run`.
 gesso_status gesso_instance_run_into(const gesso_instance *instance,
@@ -462,49 +477,56 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      void *user,
                                      gesso_result **result);
 
-// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
-// batch is asked for. `options` may be null. Outputs are where they are made, on the host or on the GPU.
+// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the
+// samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where they
+// are made, on the host or on the GPU.
 //
-// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
+// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed
+// before. Any thread.
 gesso_status gesso_stream_create(const gesso_pipeline *pipeline,
                                  const gesso_stream_options *options,
                                  gesso_stream **stream);
 
-// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no other uses the stream.
+// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no
+// other uses the stream.
 void gesso_stream_free(gesso_stream *stream);
 
-// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it come, and before it what
-// stands beside them. The memory is read during the call only. A video that is given while another one is read waits for its turn.
+// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it
+// come, and before it what stands beside them. The memory is read during the call only. A video that is given while
+// another one is read waits for its turn.
 //
 // Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_stream_feed(const gesso_stream *stream,
                                size_t count,
                                const gesso_input *input);
 
-// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it is until `gesso_stream_next`
-// has given a null `*result`, which is the end of all that was fed, or the stream was freed.
+// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it
+// is until `gesso_stream_next` has given a null `*result`, which is the end of all that was fed, or the stream was
+// freed.
 //
 // Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_stream_feed_kept(const gesso_stream *stream,
                                     const gesso_input *input);
 
-// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
-// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
+// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A
+// stream that has ended, as it has no inputs or a source that ends, gives a null `*result` and `GESSO_STATUS_OK`. An
+// error is that of one batch; the call after it gives the next.
 //
-// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
-// `GESSO_STATUS_UNAVAILABLE`.
+// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time
+// for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_stream_next(const gesso_stream *stream,
                                gesso_result **result,
                                uint64_t *first);
 
-// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`, `number_of_shards`, `shard_id`,
-// `pad_last_batch` and `stick_to_shard`.
+// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`,
+// `number_of_shards`, `shard_id`, `pad_last_batch` and `stick_to_shard`.
 //
 // `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
 gesso_status gesso_stream_readers(const gesso_stream *stream,
                                   char **json);
 
-// Finds the samples of the reader in a serialized pipeline, of which it is the only operator. Its order is not looked at.
+// Finds the samples of the reader in a serialized pipeline, of which it is the only operator. Its order is not looked
+// at.
 //
 // `*dataset` is the caller's, to give to `gesso_dataset_free`; it is null after an error. Any thread.
 gesso_status gesso_dataset_open(const uint8_t *bytes,
@@ -530,46 +552,52 @@ void gesso_result_free(gesso_result *result);
 // How many samples the batch had; 0 for null. Any thread.
 size_t gesso_result_batch_size(const gesso_result *result);
 
-// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more. The
-// text lives as long as the result. Any thread.
+// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.
+// The text lives as long as the result. Any thread.
 gesso_status gesso_result_sample_status(const gesso_result *result,
                                         size_t sample,
                                         const char **message);
 
-// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the result's (or
-// memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that failed. Any thread.
+// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the
+// result's (or memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that
+// failed. Any thread.
 gesso_status gesso_result_tensor(const gesso_result *result,
                                  size_t output,
                                  size_t sample,
                                  gesso_tensor *tensor);
 
-// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`: `gesso_result_tensor` for
-// all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is else empty. Any thread.
+// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`:
+// `gesso_result_tensor` for all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is
+// else empty. Any thread.
 gesso_status gesso_result_tensors(const gesso_result *result,
                                   size_t output,
                                   gesso_tensor *tensors,
                                   size_t count);
 
-// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
-// `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still be under way then: when the
-// last of the result and its tensors goes, that waits until the GPU is idle. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
-// offered, which is his already. The elements must not be changed while others read them. Any thread.
+// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls
+// its `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still
+// be under way then: when the last of the result and its tensors goes, that waits until the GPU is idle.
+// `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller offered, which is his already. The elements must
+// not be changed while others read them. Any thread.
 gesso_status gesso_result_dlpack(const gesso_result *result,
                                  size_t output,
                                  size_t sample,
                                  DLManagedTensor **tensor);
 
-// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the
-// process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any thread.
+// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in
+// the process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any
+// thread.
 gesso_status gesso_load_operators(const char *path);
 
-// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a null pointer. The structs and
-// all that they point at must stay as long as the process. Pipelines that are loaded from then on may use them. After an error none of them
-// is there. Any thread; the functions are called by threads of the library, too.
+// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a
+// null pointer. The structs and all that they point at must stay as long as the process. Pipelines that are loaded from
+// then on may use them. After an error none of them is there. Any thread; the functions are called by threads of the
+// library, too.
 gesso_status gesso_register_operators(const gesso_operator *const *table);
 
-// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those that were loaded or registered
-// before, too. The text is the library's and is never freed; it is null after an error. Any thread.
+// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those
+// that were loaded or registered before, too. The text is the library's and is never freed; it is null after an error.
+// Any thread.
 gesso_status gesso_operators_json(const char **json);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-// Evaluates an expression for every element of the result. A row of the table is a sample; its operands meet as in numpy: an
-// operand has stride 0 along dimensions that it does not have.
+// Evaluates an expression for every element of the result. A row of the table is a sample; its operands meet as in
+// numpy: an operand has stride 0 along dimensions that it does not have.
 //
-// EXPRESSION is made from the parsed expression: calls of the functions below, which are DALI's, on operands IN(i, T), with
-// conversions in between. RESULT is its type, OPERANDS the number of operands.
+// EXPRESSION is made from the parsed expression: calls of the functions below, which are DALI's, on operands IN(i, T),
+// with conversions in between. RESULT is its type, OPERANDS the number of operands.
 #include "common.cuh"
 
 constexpr uint32_t MAX_AXES = 6;
@@ -95,8 +95,8 @@ template <class T> __device__ inline T f_mul(T a, T b) {
   else return (T)((Bits<T>)a * (Bits<T>)b);
 }
 
-// DALI leaves the division of an integer by zero undefined on a GPU. Here all bits of the quotient are set, and the remainder
-// is the dividend. The lowest integer divided by -1 wraps around.
+// DALI leaves the division of an integer by zero undefined on a GPU. Here all bits of the quotient are set, and the
+// remainder is the dividend. The lowest integer divided by -1 wraps around.
 template <class T> __device__ inline T f_div(T a, T b) {
   if constexpr (is_real<T>) {
     return a / b;
@@ -151,7 +151,8 @@ template <class T> __device__ inline T f_rshift(T a, T b) {
   return (T)((typename Word<T>::shifted)a >> ((Bits<T>)b & (8 * sizeof(Bits<T>) - 1)));
 }
 
-// ---- comparisons: of one type, of unsigned with signed, of real with signed. A negative integer is below every other number.
+// ---- comparisons: of one type, of unsigned with signed, of real with signed. A negative integer is below every other
+// number.
 
 #define COMPARE(NAME, OP, BELOW)                                                                               \
   template <class T> __device__ inline bool f_##NAME(T a, T b) { return a OP b; }                              \

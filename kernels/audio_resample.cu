@@ -1,4 +1,5 @@
-// Signals at another rate, by a windowed sinc from a table. FROM and TO are the types of their elements; a row of the table is a signal.
+// Signals at another rate, by a windowed sinc from a table. FROM and TO are the types of their elements; a row of the
+// table is a signal.
 #include "common.cuh"
 
 #include "layouts/audio_resample.cuh"

@@ -1,5 +1,5 @@
-// For each anchor of a detector the bounding box that it stands for, and its label, as src/ops/boxes/box_encoder.rs finds them. A row of the table
-// is a sample; a block works on one.
+// For each anchor of a detector the bounding box that it stands for, and its label, as src/ops/boxes/box_encoder.rs
+// finds them. A row of the table is a sample; a block works on one.
 #include "common.cuh"
 
 struct Box {

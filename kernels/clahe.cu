@@ -1,6 +1,6 @@
-// Contrast-limited adaptive histogram equalization, as src/cpu/clahe.rs does it: `tables` finds what each level of a tile becomes, `equalized`
-// mixes what the tiles around a pixel make of it. A row of the table is a channel of an image; with LUMA it is the lightness of an
-// image of three channels.
+// Contrast-limited adaptive histogram equalization, as src/cpu/clahe.rs does it: `tables` finds what each level of a
+// tile becomes, `equalized` mixes what the tiles around a pixel make of it. A row of the table is a channel of an
+// image; with LUMA it is the lightness of an image of three channels.
 #include "common.cuh"
 
 // Colours from and to L*a*b*, as src/cpu/lab.rs lays its tables out.

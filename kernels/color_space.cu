@@ -1,4 +1,5 @@
-// Pixels of one colour space to another. FROM and TO are the spaces, by their numbers below; a row of the table is a sample.
+// Pixels of one colour space to another. FROM and TO are the spaces, by their numbers below; a row of the table is a
+// sample.
 #include "common.cuh"
 
 #define RGB 0

@@ -1,5 +1,5 @@
-// What every kernel needs: fixed-size types, saturating conversion as DALI's GPU kernels do it, and the check that a struct
-// has the same size here and in Rust. Compiled by NVRTC, which brings no headers.
+// What every kernel needs: fixed-size types, saturating conversion as DALI's GPU kernels do it, and the check that a
+// struct has the same size here and in Rust. Compiled by NVRTC, which brings no headers.
 #pragma once
 
 typedef unsigned char uint8_t;
@@ -38,8 +38,9 @@ struct NoParams {
   uint32_t unused;
 };
 
-// The first statement of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`): the kernel
-// behind it may come likewise, and nothing is read or written before all ahead is done and visible. It saves the time between two kernels.
+// The first statement of a kernel that may be launched before what is ahead of it in its stream is done
+// (`KernelSpec::early`): the kernel behind it may come likewise, and nothing is read or written before all ahead is
+// done and visible. It saves the time between two kernels.
 __device__ inline void begin_early() {
 #if defined(EARLY) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -51,8 +52,8 @@ __device__ inline void begin_early() {
 template <class T> __device__ inline T load(const T *from) { return *from; }
 template <> __device__ inline bool load(const bool *from) { return *(const uint8_t *)from != 0; }
 
-// ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does not
-// fit becomes the nearest value that does; NaN becomes 0; what is 0.5 or more away from 0 is true.
+// ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does
+// not fit becomes the nearest value that does; NaN becomes 0; what is 0.5 or more away from 0 is true.
 
 template <class T> struct Range;
 #define RANGE(T, LOW, HIGH)                       \

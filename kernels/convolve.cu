@@ -1,5 +1,5 @@
-// Weighted sums of neighbours along one dimension, mirrored at its ends, scaled and added to what is there. FROM and TO are the
-// types; a row of the table is a sample.
+// Weighted sums of neighbours along one dimension, mirrored at its ends, scaled and added to what is there. FROM and TO
+// are the types; a row of the table is a sample.
 #include "common.cuh"
 
 #include "layouts/convolve.cuh"

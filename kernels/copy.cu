@@ -1,5 +1,6 @@
-// Copies runs of bytes that are adjacent in the input and lie at equal distances in the output: samples from where they were made
-// to where they belong, and parts of tensors that are joined. A row of the table has any number of runs of one length.
+// Copies runs of bytes that are adjacent in the input and lie at equal distances in the output: samples from where they
+// were made to where they belong, and parts of tensors that are joined. A row of the table has any number of runs of
+// one length.
 #include "common.cuh"
 
 #include "layouts/copy.cuh"

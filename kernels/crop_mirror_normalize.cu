@@ -1,5 +1,5 @@
-// A window of a tensor, mirrored, normalised per channel, its dimensions in another order. SRC and DST are the types, NDIM is the
-// number of dimensions; a row of the table is a sample, dimensions are in the order of the output.
+// A window of a tensor, mirrored, normalised per channel, its dimensions in another order. SRC and DST are the types,
+// NDIM is the number of dimensions; a row of the table is a sample, dimensions are in the order of the output.
 //
 //   TABLES  bytes become the values that the host made of each byte: another library's arithmetic, to the bit
 #include "common.cuh"

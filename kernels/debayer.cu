@@ -1,5 +1,6 @@
-// Colours, or grays, from the image of a sensor whose pixels see one colour each, as src/cpu/debayer.rs computes them: 0 bilinear, 1 edge
-// aware, 2 gray, 3 by gradients is the ALGORITHM. ELEMENT is the type; a row of the table is an image.
+// Colours, or grays, from the image of a sensor whose pixels see one colour each, as src/cpu/debayer.rs computes them:
+// 0 bilinear, 1 edge aware, 2 gray, 3 by gradients is the ALGORITHM. ELEMENT is the type; a row of the table is an
+// image.
 #include "common.cuh"
 
 #include "layouts/debayer.cuh"
@@ -62,13 +63,14 @@ struct Around {
   __device__ int half(int r, int c) const { return (v[r - 1][c] + v[r][c - 1] + v[r][c + 1] + v[r + 1][c]) >> 1; }
 };
 
-// How much the image changes in a direction, and twice the values there: of the colour that is known, and of two that are not.
+// How much the image changes in a direction, and twice the values there: of the colour that is known, and of two that
+// are not.
 struct Direction {
   int change, known, first, second;
 };
 
-// The two colours that a pixel lacks: what it has, `known`, plus the mean difference to it of the directions in which the image
-// changes least. Half of a `seventh` is taken where seven of them count.
+// The two colours that a pixel lacks: what it has, `known`, plus the mean difference to it of the directions in which
+// the image changes least. Half of a `seventh` is taken where seven of them count.
 __device__ inline void choose(const Direction directions[8], int known, float seventh, int found[2]) {
   int least = 0x7FFFFFFF, most = 0, count = 0, sums[3] = {0, 0, 0};
   for (int i = 0; i < 8; i++) {
@@ -98,7 +100,8 @@ __device__ inline void by_gradients(const Row &row, int x, int y, bool is_blue, 
     for (int i = 0; i < 5; i++) a.v[j][i] = line[mirrored(x + i - 2, row.width)];
   }
   const int(*v)[5] = a.v, own = v[2][2];
-  // Eight pixels are computed side by side from the first that is not green on; those that are left have another factor.
+  // Eight pixels are computed side by side from the first that is not green on; those that are left have another
+  // factor.
   const int first = is_blue == (row.blue[1] == 1), blocks = ((int)row.width - first) / 8 * 8;
   const float seventh = x >= first && x < first + blocks ? 1.0f / 14.0f : 0.0714286f;
   int found[2];

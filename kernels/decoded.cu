@@ -1,6 +1,6 @@
-// Pixels as a decoder stores them to what was asked for: window and orientation as strides, colours, element type. A row of the
-// table is an image. IN is the number of samples of a stored pixel (1 or 3), TO the element type, STUDIO 1 for YCbCr from RGB.
-// The same roundings as the host's decoder: halves away from zero.
+// Pixels as a decoder stores them to what was asked for: window and orientation as strides, colours, element type. A
+// row of the table is an image. IN is the number of samples of a stored pixel (1 or 3), TO the element type, STUDIO 1
+// for YCbCr from RGB. The same roundings as the host's decoder: halves away from zero.
 #include "common.cuh"
 
 #include "layouts/decoded.cuh"

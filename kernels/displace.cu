@@ -1,5 +1,6 @@
-// Images whose every pixel is taken from another place, as src/ops/geometry/displacement.rs says where: on a sphere, under water, or near by. ELEMENT
-// is the type; a row of the table is an image. Products are added in one step, as DALI's GPU operators do: it decides which pixels are outside.
+// Images whose every pixel is taken from another place, as src/ops/geometry/displacement.rs says where: on a sphere,
+// under water, or near by. ELEMENT is the type; a row of the table is an image. Products are added in one step, as
+// DALI's GPU operators do: it decides which pixels are outside.
 #include "random.cuh"
 #include "sampled.cuh"
 

@@ -1,6 +1,7 @@
-// RGB images as they come back from a JPEG file with chroma of half the size: what is lost on the way, without the file. A row of the
-// table is an image. A block of threads works on squares of 16 by 16 pixels: four blocks of luma, one of each chroma. Sums are added up in the order
-// of DALI's GPU operator: a frequency in the middle between two steps, which many are, is rounded to the same of them.
+// RGB images as they come back from a JPEG file with chroma of half the size: what is lost on the way, without the
+// file. A row of the table is an image. A block of threads works on squares of 16 by 16 pixels: four blocks of luma,
+// one of each chroma. Sums are added up in the order of DALI's GPU operator: a frequency in the middle between two
+// steps, which many are, is rounded to the same of them.
 #include "common.cuh"
 
 #include "layouts/distort.cuh"
@@ -60,7 +61,8 @@ __device__ inline void to_frequencies(float (&v)[8]) {
   v[7] = NORM * sum(C7, d0, C5, d1, C3, d2, C1, d3);
 }
 
-// And back: what the even frequencies make of four samples, and what the odd ones add to them and take from their opposites.
+// And back: what the even frequencies make of four samples, and what the odd ones add to them and take from their
+// opposites.
 __device__ inline void to_samples(float (&v)[8]) {
   const float flat = v[0] + v[4], turned = v[0] - v[4], curve = sum(C2, v[2], C6, v[6]), bend = sum(C6, v[2], -C2, v[6]);
   const float e0 = flat + curve, e3 = flat - curve, e1 = turned + bend, e2 = turned - bend;

@@ -1,5 +1,6 @@
-// Resizing of bytes by another library's arithmetic (src/cpu/exact): what its two passes share. A pass makes lines of weighted sums, by weights that the host
-// made. Whole numbers are exact in any order; floats are added in the order of the library, and products are rounded where it rounds them.
+// Resizing of bytes by another library's arithmetic (src/cpu/exact): what its two passes share. A pass makes lines of
+// weighted sums, by weights that the host made. Whole numbers are exact in any order; floats are added in the order of
+// the library, and products are rounded where it rounds them.
 #pragma once
 #include "common.cuh"
 
@@ -29,7 +30,8 @@ struct Row {
   uint32_t step;            // elements of a pixel
   uint32_t bits;            // BYTES: behind the point of the weights
   uint32_t alpha;
-  // CUBIC: where the first pixel of a row lies in a row of the whole output, how far the next one is from it, and how many elements of that are made of floats.
+  // CUBIC: where the first pixel of a row lies in a row of the whole output, how far the next one is from it, and how
+  // many elements of that are made of floats.
   int32_t start, direction;
   uint32_t whole;
   float share;              // WHOLE: what a sum is multiplied by, or 0: halves of four pixels are rounded up
@@ -49,7 +51,8 @@ template <> struct Types<MEANS> : Types<FLOATS> {};
 
 __device__ inline uint8_t to_byte(int32_t v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
 
-// Adds product k of `count`. Of floats behind the first one torch rounds four products at a time before it adds them. The others it does not.
+// Adds product k of `count`. Of floats behind the first one torch rounds four products at a time before it adds them.
+// The others it does not.
 template <int M> __device__ inline float add(float sum, float weight, float value, int k, int count) {
   if (M == MEANS || k <= (count - 1) / 4 * 4) return sum + value * weight;
   return fmaf(value, weight, sum);
@@ -67,5 +70,6 @@ __device__ inline uint32_t multiplied(uint32_t value, uint32_t alpha) {
   const uint32_t product = value * alpha + 128;
   return (product + (product >> 8)) >> 8;
 }
-// An alpha of 255 changes nothing. It is no case of its own: with it ptxas of CUDA 13.0 leaves other alphas undivided, too.
+// An alpha of 255 changes nothing. It is no case of its own: with it ptxas of CUDA 13.0 leaves other alphas undivided,
+// too.
 __device__ inline uint32_t divided(uint32_t value, uint32_t alpha) { return alpha == 0 ? value : min(255 * value / alpha, 255u); }

@@ -1,4 +1,5 @@
-// The pass along rows of a resize by another library's arithmetic: of each row of bytes a row of weighted sums of its pixels.
+// The pass along rows of a resize by another library's arithmetic: of each row of bytes a row of weighted sums of its
+// pixels.
 //
 //   METHOD  how they are summed up (exact.cuh)      CH  elements of a pixel that a thread makes at once
 //

@@ -1,4 +1,5 @@
-// The pass along columns of a resize by another library's arithmetic: rows of bytes, each of weighted sums of rows. A thread makes some elements of a row.
+// The pass along columns of a resize by another library's arithmetic: rows of bytes, each of weighted sums of rows. A
+// thread makes some elements of a row.
 //
 //   METHOD  how they are summed up (exact.cuh)
 #include "exact.cuh"

@@ -1,6 +1,6 @@
 // Fills dense outputs with elements that lie at strides in their inputs: windows, which may leave the input, and their
-// borders; mirrored and transposed copies; one element for many. A row of the table is a sample. TO and FROM are the types of
-// the elements. With CONVERTS 0 they are the same, and unsigned integers of their size stand for them.
+// borders; mirrored and transposed copies; one element for many. A row of the table is a sample. TO and FROM are the
+// types of the elements. With CONVERTS 0 they are the same, and unsigned integers of their size stand for them.
 //
 // Outputs are dense, so that neighbouring threads write neighbouring words of 8 bytes.
 #include "common.cuh"
@@ -11,7 +11,8 @@ enum Border : uint32_t { FILL, CLAMP, REFLECT_1001, REFLECT_101, WRAP };
 
 constexpr uint32_t CHUNK = 8 / sizeof(TO);
 
-// Words of the output. A sample has at most 2^31 bytes, so that positions in it fit into 32 bits, which are quick to divide.
+// Words of the output. A sample has at most 2^31 bytes, so that positions in it fit into 32 bits, which are quick to
+// divide.
 union Chunk {
   TO element[CHUNK];
   uint64_t word;

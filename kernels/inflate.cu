@@ -1,5 +1,5 @@
-// Blocks of LZ4, a row each, by one warp: its threads read the same codes and share the bytes that these stand for. Format:
-// https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
+// Blocks of LZ4, a row each, by one warp: its threads read the same codes and share the bytes that these stand for.
+// Format: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
 #include "common.cuh"
 
 #include "layouts/inflate.cuh"

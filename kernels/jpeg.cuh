@@ -8,7 +8,8 @@
 //   jpeg_dc         adds up the differences of the DC values                                        -> dcs
 //   jpeg_pixels     dequantises, transforms, upsamples, converts                                    -> pixels
 //
-// Images whose chroma is upsampled smoothly, for which a sample's neighbours matter, and images that are reduced take two steps:
+// Images whose chroma is upsampled smoothly, for which a sample's neighbours matter, and images that are reduced take
+// two steps:
 //
 //   jpeg_planes      dequantises, transforms                                                        -> samples
 //   jpeg_upsample    upsamples, converts                                                            -> pixels
@@ -16,8 +17,9 @@
 // Only what is under an image's window, and next to it where chroma is smooth, is transformed.
 //
 // A segment is what lies between restart markers; without them an image has one. A piece is a fixed number of bits of a
-// segment. A piece ends at the first block boundary at or after its last bit, and the next begins there: so a place in the
-// stream is a bit and which block of the MCU comes next. Entropy-coded data has its stuffing and its markers removed.
+// segment. A piece ends at the first block boundary at or after its last bit, and the next begins there: so a place in
+// the stream is a bit and which block of the MCU comes next. Entropy-coded data has its stuffing and its markers
+// removed.
 #pragma once
 #include "common.cuh"
 
@@ -36,8 +38,8 @@ constexpr uint32_t NOT_FOLLOWED = 0xFFFF;
 constexpr uint32_t MAX_COMPONENTS = 3;
 constexpr uint32_t LUT_BITS = 10, TAIL = 512;
 
-// A Huffman table. An entry has in its bits 0-4 the bits of the code, in 5-8 those of the value behind it, and in 9-15 how far both advance in
-// the block. 0: no code.
+// A Huffman table. An entry has in its bits 0-4 the bits of the code, in 5-8 those of the value behind it, and in 9-15
+// how far both advance in the block. 0: no code.
 struct Table {
   // By the next 10 bits; 0 also when the code is longer.
   uint16_t lut[1 << LUT_BITS];
@@ -58,17 +60,20 @@ __device__ inline uint32_t value_bits(uint32_t entry) { return entry >> 5 & 15; 
 // What an entry adds to a position.
 __device__ inline uint32_t move_of(uint32_t entry) { return code_bits(entry) + value_bits(entry) + (entry << 15 & 127 * COEFFICIENT); }
 
-// What finds two codes at once, made of an AC table by jpeg_pairs; of a DC table it has one code an entry, as another table is next.
+// What finds two codes at once, made of an AC table by jpeg_pairs; of a DC table it has one code an entry, as another
+// table is next.
 struct Pairs {
-  // For who only looks where codes end, by the next AC_SKIP_BITS or DC_SKIP_BITS bits: the bits of codes and values together in bits 0-4,
-  // in 8-15 how far they advance in the block, SKIP_END for its end. MISSING: the code is longer, or there is none.
+  // For who only looks where codes end, by the next AC_SKIP_BITS or DC_SKIP_BITS bits: the bits of codes and values
+  // together in bits 0-4, in 8-15 how far they advance in the block, SKIP_END for its end. MISSING: the code is longer,
+  // or there is none.
   uint16_t skips[1 << 11];
-  // For who decodes, by the next AC_CODE_BITS or DC_CODE_BITS bits: an entry of Table, and above it the entry of the next code, or 0. 0: the
-  // code is longer, or there is none.
+  // For who decodes, by the next AC_CODE_BITS or DC_CODE_BITS bits: an entry of Table, and above it the entry of the
+  // next code, or 0. 0: the code is longer, or there is none.
   uint32_t codes[1 << 10];
 };
 constexpr uint32_t AC_SKIP_BITS = 11, DC_SKIP_BITS = 9, AC_CODE_BITS = 10, DC_CODE_BITS = 8;
-// Whoever advances by MISSING, from anywhere in a block, comes to where no block ends: beyond 64, and not by SKIP_END from in it.
+// Whoever advances by MISSING, from anywhere in a block, comes to where no block ends: beyond 64, and not by SKIP_END
+// from in it.
 constexpr uint32_t SKIP_END = 128, MISSING = 192 << 8;
 
 struct Segment {
@@ -115,7 +120,8 @@ struct Plane {
   uint32_t left, top, width, height;
   // Blocks in a row of them.
   uint32_t across;
-  // log2 of the samples that a block has across; of by how much they are coarser than pixels; whether they are upsampled smoothly.
+  // log2 of the samples that a block has across; of by how much they are coarser than pixels; whether they are
+  // upsampled smoothly.
   uint8_t side, factor_x, factor_y, smooth;
   uint32_t unused;
 };

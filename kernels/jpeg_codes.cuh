@@ -1,9 +1,11 @@
-// The codes of an image's data, as a block of threads has them: the data and the tables in shared memory, and ways through them.
+// The codes of an image's data, as a block of threads has them: the data and the tables in shared memory, and ways
+// through them.
 #pragma once
 #include "jpeg.cuh"
 #include "shared.cuh"
 
-// Words that a block which begins before the end of a piece may reach behind it: 64 entries of at most 31 bits, and a look ahead.
+// Words that a block which begins before the end of a piece may reach behind it: 64 entries of at most 31 bits, and a
+// look ahead.
 constexpr uint32_t REACH = 64;
 
 // What a block of threads reads of an image's data, in shared memory and as numbers. Bits count from its beginning.
@@ -11,7 +13,8 @@ template <uint32_t WORDS> struct Window {
   static_assert((WORDS + REACH) % 4 == 0, "it is loaded in fours");
   alignas(16) uint32_t words[WORDS + REACH];
 
-  // From bit `begin`, of a word whose number is a multiple of four, to behind bit `end`. Words that are not there read as ones.
+  // From bit `begin`, of a word whose number is a multiple of four, to behind bit `end`. Words that are not there read
+  // as ones.
   __device__ void load(const Image &image, uint32_t begin, uint32_t end) {
     const uint32_t first = begin / 32, size = min(end / 32 - first + REACH, WORDS + REACH);
     const uint4 *from = (const uint4 *)(image.data + first);
@@ -32,8 +35,8 @@ template <uint32_t WORDS> struct Window {
   }
 };
 
-// What takes the place of a code that does not exist: one bit, and the block is at its end. So every loop ends. No table has
-// such an entry: its one bit is a value's, and the code has none.
+// What takes the place of a code that does not exist: one bit, and the block is at its end. So every loop ends. No
+// table has such an entry: its one bit is a value's, and the code has none.
 constexpr uint32_t NO_CODE = 1 << 5 | 64 << 9;
 
 // Tables of an image in shared memory, of both pairs: by the next AC or DC bits.
@@ -100,8 +103,8 @@ template <class T> struct Finder {
   Shared words, entries;
   const Table *const *whole;
   uint32_t mcu_blocks, pairs;
-  // The block of the MCU. In bytes from the first entry: the table for the next code, and the AC table of the block. How far to shift the
-  // next bits for that table.
+  // The block of the MCU. In bytes from the first entry: the table for the next code, and the AC table of the block.
+  // How far to shift the next bits for that table.
   uint32_t phase, table, ac, shift;
 
   template <uint32_t WORDS>
@@ -145,8 +148,8 @@ struct Walk : Finder<Skips> {
   }
 };
 
-// The value of `count` bits, at least one, at the beginning of `bits`, as JPEG extends its sign: numbers that begin with 0 are negative, and
-// their bits are those of what is above them turned.
+// The value of `count` bits, at least one, at the beginning of `bits`, as JPEG extends its sign: numbers that begin
+// with 0 are negative, and their bits are those of what is above them turned.
 __device__ inline int32_t value_of(uint32_t bits, uint32_t count) {
   const int32_t positive = (int32_t)bits >> 31;
   return (int32_t)(__funnelshift_r(bits ^ ~positive, 0, -count) ^ ~positive) + positive + 1;

@@ -14,7 +14,8 @@ __device__ inline void interleave(uint2 first, uint2 second, uint2 third, uint32
   interleave_four(first.y, second.y, third.y, to + 3);
 }
 
-// A warp copies `bytes` bytes from byte `skip` of `from` on, in words where the output has whole ones. `from` has a word more.
+// A warp copies `bytes` bytes from byte `skip` of `from` on, in words where the output has whole ones. `from` has a
+// word more.
 __device__ inline void copy_row(const uint32_t *from, uint32_t skip, uint8_t *to, uint32_t bytes) {
   const uint32_t lane = threadIdx.x % 32, head = min(bytes, (uint32_t)(-(uint64_t)to & 3));
   const uint32_t words = (bytes - head) / 4, tail = head + words * 4, shift = (skip + head) % 4 * 8;

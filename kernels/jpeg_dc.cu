@@ -1,6 +1,6 @@
-// DC values of the blocks of each image, of their differences: each is added to the one before of its component, from nothing at the beginning
-// of a segment. One block of threads an image, a thread an MCU. An image that cannot be decoded becomes gray here, so that nobody sees what was in
-// memory before, until the host has decoded it.
+// DC values of the blocks of each image, of their differences: each is added to the one before of its component, from
+// nothing at the beginning of a segment. One block of threads an image, a thread an MCU. An image that cannot be
+// decoded becomes gray here, so that nobody sees what was in memory before, until the host has decoded it.
 #include "jpeg_scan.cuh"
 
 typedef Image Row;

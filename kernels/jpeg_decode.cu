@@ -1,5 +1,5 @@
-// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, and apart from them the differences of DC values. A
-// thread collects half of a block at a time in shared memory, so that many fit.
+// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, and apart from them the
+// differences of DC values. A thread collects half of a block at a time in shared memory, so that many fit.
 #include "jpeg_codes.cuh"
 
 typedef Task Row;
@@ -33,7 +33,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *row
   const Shared half(Shared(memory), threadIdx.x * STRIDE);
   uint4 *to = (uint4 *)(p.coefficients + ((uint64_t)image.first_block + block) * 64);
   int16_t *dc = p.dcs + image.first_block + block;
-  // Positions behind values of the half that the thread is in are below this; and the bytes of the coefficients up to before the half.
+  // Positions behind values of the half that the thread is in are below this; and the bytes of the coefficients up to
+  // before the half.
   uint32_t limit = FIRST, before = 2;
   static_assert((DECODE_WINDOW + REACH) * 32 < 1 << 23, "bits of a position are below twice its coefficient");
   const auto put = [&](uint32_t at, int32_t v) { half.put_half((at >> 23) - before, v); };

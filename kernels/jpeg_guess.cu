@@ -1,5 +1,5 @@
-// Decodes each piece of each image from its first bit, once for every guess which block of the MCU that is. A decoder that
-// starts wrong soon reads right codes again, mostly in the right block of the MCU for at least one of the guesses.
+// Decodes each piece of each image from its first bit, once for every guess which block of the MCU that is. A decoder
+// that starts wrong soon reads right codes again, mostly in the right block of the MCU for at least one of the guesses.
 #include "jpeg_codes.cuh"
 
 typedef Task Row;

@@ -1,5 +1,6 @@
-// Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes to, and how many blocks it passes. A new
-// end takes a slot of its own and is followed further, as far as the window reaches.
+// Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes
+// to, and how many blocks it passes. A new end takes a slot of its own and is followed further, as far as the window
+// reaches.
 #include "jpeg_codes.cuh"
 
 typedef Task Row;
@@ -13,8 +14,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
   begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
-  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep the threads
-  // of a warp together, of which few have much to do.
+  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep
+  // the threads of a warp together, of which few have much to do.
   __shared__ uint32_t size[2];
   __shared__ uint16_t work[2][THREADS];
   __shared__ uint32_t places[2][THREADS];

@@ -1,6 +1,7 @@
-// Coefficients to pixels: dequantises, transforms as libjpeg's accurate integer method does, repeats chroma samples, converts
-// to RGB. A block of threads goes through the MCUs under the window in their order, as many of one row as it has threads for at
-// once; eight threads share a block of coefficients. Images with smooth chroma and reduced ones are for jpeg_planes and jpeg_upsample.
+// Coefficients to pixels: dequantises, transforms as libjpeg's accurate integer method does, repeats chroma samples,
+// converts to RGB. A block of threads goes through the MCUs under the window in their order, as many of one row as it
+// has threads for at once; eight threads share a block of coefficients. Images with smooth chroma and reduced ones are
+// for jpeg_planes and jpeg_upsample.
 #include "jpeg_colors.cuh"
 
 typedef Task Row;
@@ -9,7 +10,8 @@ CHECK_LAYOUT(Row, Params);
 constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, BLOCKS = THREADS / 8;
 // Threads that copy a row which is whole words: those of five MCUs with 4:2:0 are 60.
 constexpr uint32_t COPIERS = 64;
-// Bytes of the pixels of a block of threads: an MCU of ten blocks covers at most 16 blocks of pixels (factors 4 x 1 and 1 x 4).
+// Bytes of the pixels of a block of threads: an MCU of ten blocks covers at most 16 blocks of pixels (factors 4 x 1 and
+// 1 x 4).
 constexpr uint32_t PIXEL_BYTES = 3 * 16 * 64 * 3;
 
 // Samples of a component of an MCU, as blocks of 8 rows of 8 bytes; blocks lie a little apart, for the banks.

@@ -1,5 +1,5 @@
-// Coefficients to samples: dequantises and transforms the blocks of a component that are needed, as wide as its plane asks for. Eight
-// threads share a block.
+// Coefficients to samples: dequantises and transforms the blocks of a component that are needed, as wide as its plane
+// asks for. Eight threads share a block.
 #include "jpeg_transform.cuh"
 
 typedef Task Row;

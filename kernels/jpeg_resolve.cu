@@ -1,5 +1,6 @@
-// Follows the links of each image from the known beginning of each segment: where each piece really begins, and at which block. Links are maps from ends of one piece to ends of the next, so a scan composes them. One block of
-// threads an image.
+// Follows the links of each image from the known beginning of each segment: where each piece really begins, and at
+// which block. Links are maps from ends of one piece to ends of the next, so a scan composes them. One block of threads
+// an image.
 #include "jpeg_scan.cuh"
 
 typedef Image Row;

@@ -4,8 +4,8 @@
 
 constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
 
-// Inclusive: what `join` makes of the values of the threads up to this one. The last is left in `all` for everyone, of which there are WARPS. A value of the thread
-// some lanes below is what `from_below` gives.
+// Inclusive: what `join` makes of the values of the threads up to this one. The last is left in `all` for everyone, of
+// which there are WARPS. A value of the thread some lanes below is what `from_below` gives.
 template <class T, class Join> __device__ inline T scan(T v, T *all, Join join) {
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (uint32_t d = 1; d < 32; d *= 2) {

@@ -1,16 +1,18 @@
-// Blocks of coefficients to samples, as libjpeg's accurate integer method does, whole or reduced to 4 x 4, 2 x 2 or one sample. Eight
-// threads share a block: each has a column, then a row.
+// Blocks of coefficients to samples, as libjpeg's accurate integer method does, whole or reduced to 4 x 4, 2 x 2 or one
+// sample. Eight threads share a block: each has a column, then a row.
 #pragma once
 #include "colors.cuh"
 #include "jpeg.cuh"
 
-// Where the coefficients are that come in zig-zag order, eight a row: row * 9 + column, as they lie in shared memory. A byte each.
+// Where the coefficients are that come in zig-zag order, eight a row: row * 9 + column, as they lie in shared memory. A
+// byte each.
 __constant__ uint2 NATURAL[8] = {
     {0x12090100, 0x0B03020A}, {0x1C241B13, 0x05040C14}, {0x251D150D, 0x262E362D}, {0x060E161E, 0x1F170F07},
     {0x3F372F27, 0x28303840}, {0x19101820, 0x39312921}, {0x323A4241, 0x332B222A}, {0x3C44433B, 0x46453D34}};
 
-// Whether numbers were too wide: those before the first pass for 14 bits, those before the second one for 15. No encoder makes such, and
-// libjpeg-turbo, which computes in 16 bits, wraps around where this does not. The host decodes those files.
+// Whether numbers were too wide: those before the first pass for 14 bits, those before the second one for 15. No
+// encoder makes such, and libjpeg-turbo, which computes in 16 bits, wraps around where this does not. The host decodes
+// those files.
 struct Wide {
   uint32_t first = 0, second = 0;
 
@@ -41,7 +43,8 @@ template <uint32_t shift, int32_t level> __device__ inline void transform(int32_
   v[3] = (a3 + b0) >> shift, v[4] = (a3 - b0) >> shift;
 }
 
-// The same to four samples and to two, each the mean of neighbours of the whole transform: `shift` is one and two more for them.
+// The same to four samples and to two, each the mean of neighbours of the whole transform: `shift` is one and two more
+// for them.
 template <uint32_t shift, int32_t level> __device__ inline void transform_to_four(int32_t *v) {
   constexpr int32_t bias = (level << shift) + (1 << (shift - 1));
   const int32_t even0 = v[0] * 16384 + bias, even1 = v[2] * 15137 - v[6] * 6270;

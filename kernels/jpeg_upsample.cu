@@ -1,5 +1,5 @@
-// Samples to pixels: upsamples chroma as libjpeg does, smoothly or not, and converts to RGB. A warp makes a strip of a row of the window:
-// eight pixels a thread, which begin at a multiple of eight of the image.
+// Samples to pixels: upsamples chroma as libjpeg does, smoothly or not, and converts to RGB. A warp makes a strip of a
+// row of the window: eight pixels a thread, which begin at a multiple of eight of the image.
 #include "jpeg_colors.cuh"
 
 typedef Task Row;
@@ -22,8 +22,8 @@ __device__ inline void load_six(const Plane &plane, const uint8_t *row, uint32_t
   }
 }
 
-// What libjpeg makes of neighbours: three parts of the nearer sample, one of the other, along the axes that are coarser than
-// pixels. Halves are rounded down and up by turns.
+// What libjpeg makes of neighbours: three parts of the nearer sample, one of the other, along the axes that are coarser
+// than pixels. Halves are rounded down and up by turns.
 __device__ inline uint2 smooth(const Plane &plane, uint32_t x, uint32_t y) {
   const uint32_t row = y >> plane.factor_y, odd = y & 1;
   const uint8_t *const near = plane.samples + (uint64_t)(row - plane.top) * plane.stride;

@@ -1,4 +1,5 @@
-// Medians of windows around every pixel, whose edges are repeated outside. ELEMENT is the type; a row of the table is an image.
+// Medians of windows around every pixel, whose edges are repeated outside. ELEMENT is the type; a row of the table is
+// an image.
 #include "common.cuh"
 #include "border.cuh"
 

@@ -1,4 +1,5 @@
-// Regions of images on black canvases, later ones above earlier ones. FROM and TO are the types; a row of the table is a canvas.
+// Regions of images on black canvases, later ones above earlier ones. FROM and TO are the types; a row of the table is
+// a canvas.
 #include "common.cuh"
 
 struct Region {

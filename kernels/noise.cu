@@ -1,4 +1,5 @@
-// Images with random errors. ELEMENT is the type of their elements, REAL the one that numbers are drawn in; a row of the table is an image.
+// Images with random errors. ELEMENT is the type of their elements, REAL the one that numbers are drawn in; a row of
+// the table is an image.
 #include "poisson.cuh"
 
 #include "layouts/noise.cuh"
@@ -39,7 +40,8 @@ template <class Draw> struct Means {
   }
 };
 
-// Every element that `Draw` takes. A thread that has drawn its number goes on with its next element, while others draw on.
+// Every element that `Draw` takes. A thread that has drawn its number goes on with its next element, while others draw
+// on.
 template <class Draw> __device__ inline void count_events(const Row &row, const Means<Draw> &means, const Factorials &factorials) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

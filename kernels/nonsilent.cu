@@ -1,5 +1,5 @@
-// Where signals are louder than a threshold. FROM is the type of their elements, SUM one that holds sums of squares; a row of the table
-// is a signal.
+// Where signals are louder than a threshold. FROM is the type of their elements, SUM one that holds sums of squares; a
+// row of the table is a signal.
 #include "common.cuh"
 
 #include "layouts/nonsilent.cuh"

@@ -1,5 +1,5 @@
-// Subtracts a mean and multiplies by a scale, of which there is one for every position in some of the dimensions. A row of the
-// table is a sample.
+// Subtracts a mean and multiplies by a scale, of which there is one for every position in some of the dimensions. A row
+// of the table is a sample.
 #include "common.cuh"
 
 #include "layouts/normalize.cuh"

@@ -1,5 +1,5 @@
-// Lists with one element on for each class number. A row of the table is a sample. TO is an unsigned integer as large as the
-// elements of the output, whose types do not matter here.
+// Lists with one element on for each class number. A row of the table is a sample. TO is an unsigned integer as large
+// as the elements of the output, whose types do not matter here.
 #include "common.cuh"
 
 #include "layouts/one_hot.cuh"

@@ -1,5 +1,6 @@
-// Frames to where an optical flow engine reads them, and its fields of vectors to float32. A row of the table is a frame or a field; memory of
-// the engine has gaps between its rows. With CHANNELS 1 frames are gray, else red, green, blue and 255 for each pixel.
+// Frames to where an optical flow engine reads them, and its fields of vectors to float32. A row of the table is a
+// frame or a field; memory of the engine has gaps between its rows. With CHANNELS 1 frames are gray, else red, green,
+// blue and 255 for each pixel.
 #include "common.cuh"
 
 #include "layouts/optical_flow.cuh"

@@ -1,5 +1,5 @@
-// Images seen through a projective map, to the SAMPLING of src/cpu/perspective.rs: 0 nearest, 1 linear, 2 cubic, in the host's
-// arithmetic. ELEMENT is the type; a row of the table is an image.
+// Images seen through a projective map, to the SAMPLING of src/cpu/perspective.rs: 0 nearest, 1 linear, 2 cubic, in the
+// host's arithmetic. ELEMENT is the type; a row of the table is an image.
 #include "common.cuh"
 #include "border.cuh"
 #include "weights.cuh"
@@ -10,8 +10,8 @@ struct Place {
   float x, y;
 };
 
-// Where the pixel in column `x` and row `y` of the output is, in float32. Of each 16 columns that are whole the sum is in another order
-// than behind them.
+// Where the pixel in column `x` and row `y` of the output is, in float32. Of each 16 columns that are whole the sum is
+// in another order than behind them.
 __device__ inline Place exact_place(const Row &row, uint32_t x, uint32_t y) {
   float sums[3];
 #pragma unroll

@@ -1,5 +1,5 @@
-// A picture of which the samples of its components are there in place of its pixels: as a JPEG's blocks become them. Who reads them
-// makes the pixels that the decoder would have made.
+// A picture of which the samples of its components are there in place of its pixels: as a JPEG's blocks become them.
+// Who reads them makes the pixels that the decoder would have made.
 #pragma once
 #include "colors.cuh"
 

@@ -1,5 +1,5 @@
-// Points multiplied by a matrix and moved. FROM and TO are the types, MAX is the most coordinates of a point; a row of the table
-// is a sample.
+// Points multiplied by a matrix and moved. FROM and TO are the types, MAX is the most coordinates of a point; a row of
+// the table is a sample.
 #include "common.cuh"
 
 #include "layouts/points.cuh"

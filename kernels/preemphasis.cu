@@ -1,5 +1,5 @@
-// Every element of a signal less a part of the one before it. FROM and TO are the types, REAL the one that is computed in; a row of the
-// table is a signal.
+// Every element of a signal less a part of the one before it. FROM and TO are the types, REAL the one that is computed
+// in; a row of the table is a signal.
 #include "common.cuh"
 
 enum Border : uint32_t { CLAMP, REFLECT, ZERO };

@@ -1,5 +1,5 @@
-// Tensors of random numbers, a function for each distribution. TO is the type of the elements, REAL the one that numbers are drawn
-// in; a row of the table is a sample.
+// Tensors of random numbers, a function for each distribution. TO is the type of the elements, REAL the one that
+// numbers are drawn in; a row of the table is a sample.
 #include "random.cuh"
 
 #include "layouts/random.cuh"

@@ -1,4 +1,5 @@
-// Random numbers on a device: those that the host draws (src/cpu/random.rs), which is how DALI's operators on a GPU do it too.
+// Random numbers on a device: those that the host draws (src/cpu/random.rs), which is how DALI's operators on a GPU do
+// it too.
 #pragma once
 #include "common.cuh"
 
@@ -29,7 +30,8 @@ class Philox {
 public:
   __device__ Philox(uint64_t key, uint64_t sequence, uint64_t element) : key(key), sequence(sequence) { move_to(element); }
 
-  // To the numbers of another element. They are made when the first is asked for, so that threads which are at different elements make theirs together.
+  // To the numbers of another element. They are made when the first is asked for, so that threads which are at
+  // different elements make theirs together.
   __device__ void move_to(uint64_t element) {
     block = element * ELEMENT_STRIDE / 4, phase = element * ELEMENT_STRIDE & 3;
     is_stale = true;

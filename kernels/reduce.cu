@@ -1,11 +1,12 @@
-// Folds of samples along some of their dimensions: sums, means, extremes. A row of the table is a sample. There is a result for
-// every position in the dimensions that are kept. The elements of a result are cut into chunks; `fold` folds each of them, and
-// `finish` makes results of chunks where there is more than one.
+// Folds of samples along some of their dimensions: sums, means, extremes. A row of the table is a sample. There is a
+// result for every position in the dimensions that are kept. The elements of a result are cut into chunks; `fold` folds
+// each of them, and `finish` makes results of chunks where there is more than one.
 #include "common.cuh"
 
 // FOLD: what is folded. DISTANCES are squares of distances from given means.
 enum { SUM, SQUARES, DISTANCES, LEAST, MOST };
-// FINISH: what becomes of it. ROOT is that of the mean, SCALE what elements are multiplied by to have a given deviation.
+// FINISH: what becomes of it. ROOT is that of the mean, SCALE what elements are multiplied by to have a given
+// deviation.
 enum { PLAIN, MEAN, ROOT, SCALE };
 
 #include "layouts/reduce.cuh"
@@ -60,8 +61,8 @@ __device__ inline TO finished(ACC all, const Row &row, const Params &params) {
   return convert<TO>(variance == 0 ? 0.0 : (double)params.scale / sqrt(variance));
 }
 
-// Where in the sample the element number `at` among those is whose position in the other dimensions is 0. A sample has at most
-// 2^31 bytes: 32 bits hold a position and are quick to divide.
+// Where in the sample the element number `at` among those is whose position in the other dimensions is 0. A sample has
+// at most 2^31 bytes: 32 bits hold a position and are quick to divide.
 __device__ inline uint64_t offset(const Row &row, uint64_t at, bool folded) {
   uint32_t rest = (uint32_t)at;
   uint64_t offset = 0;

@@ -1,6 +1,6 @@
-// Images whose pixels come from the places in two maps; 0 where those lie outside. ELEMENT is the type, SAMPLING 0 the pixel that holds
-// the place, 1 the weighted mean of four around it, 2 that of 4 x 4 by cubic weights, 3 of 8 x 8 by those of Lanczos; a row of the table is
-// an image.
+// Images whose pixels come from the places in two maps; 0 where those lie outside. ELEMENT is the type, SAMPLING 0 the
+// pixel that holds the place, 1 the weighted mean of four around it, 2 that of 4 x 4 by cubic weights, 3 of 8 x 8 by
+// those of Lanczos; a row of the table is an image.
 #include "sampled.cuh"
 #include "weights.cuh"
 

@@ -5,9 +5,10 @@
 //   PLANES  sources may be components of JPEGs (planes.cuh), which become pixels in shared memory
 //   MANY_ROWS  tiles may be made of more rows of bytes than are multiplied at once
 //
-// A block makes tiles of the output, one after the other: first along y, then along x from shared memory. Tiles that are made of more columns than there
-// is room for take them one part after the other. Bytes go through the tensor cores (resample_bytes.cuh).
-// Weights are made before (resample_weights), in float32 as the CPU makes them (src/cpu/resample/filter.rs).
+// A block makes tiles of the output, one after the other: first along y, then along x from shared memory. Tiles that
+// are made of more columns than there is room for take them one part after the other. Bytes go through the tensor cores
+// (resample_bytes.cuh). Weights are made before (resample_weights), in float32 as the CPU makes them
+// (src/cpu/resample/filter.rs).
 //
 //      source          y: a warp 32 elements of bytes, else a row     x: a lane a column, a warp ROWS rows
 //      ........   ->   columns[i][j] = sum_k wy[j][k] * source[y(j) + k][i]   ->   acc[j] += wx[k] * columns[x + k][j]
@@ -79,8 +80,8 @@ struct Memory {
 #endif
 };
 
-// The pass along y of any type, anywhere, for row i of the resized image, which is row j of the tile: `elements` of a row of `source`. A row outside
-// of the image is the one at its edge.
+// The pass along y of any type, anywhere, for row i of the resized image, which is row j of the tile: `elements` of a
+// row of `source`. A row outside of the image is the one at its edge.
 __device__ inline void any_columns(const Row &row, const SRC *source, int i, int j, int elements, float *columns) {
   constexpr int AT_ONCE = 4;
   const Axis &axis = row.y;
@@ -125,7 +126,8 @@ struct Span {
   }
 };
 
-// The word of a slice that a thread takes from rows of the source, four of its elements; the last two threads take that of the one before.
+// The word of a slice that a thread takes from rows of the source, four of its elements; the last two threads take that
+// of the one before.
 __device__ inline int own_word(int thread) { return min(thread / 32 * 8 + thread % 32 / 4, SLICE_WORDS - 1); }
 
 // Two of these elements of a slice, of all rows of the tile.
@@ -156,7 +158,8 @@ __device__ inline void take_words(int thread, const Row &row, int first, int bot
   }
 }
 
-// The pass along y of bytes, of rows [top, bottom) and columns [from, from + part). MANY_ROWS: of any number of rows, else of at most ROWS_AT_ONCE.
+// The pass along y of bytes, of rows [top, bottom) and columns [from, from + part). MANY_ROWS: of any number of rows,
+// else of at most ROWS_AT_ONCE.
 template <bool IN_PLANES>
 __device__ inline void byte_columns(const Row &row, int ry, const int *firsts, int top, int bottom, int from, int part, Memory &memory) {
 #ifdef MANY_ROWS
@@ -209,7 +212,8 @@ __device__ inline void byte_columns(const Row &row, int ry, const int *firsts, i
 #endif
 }
 
-// A resized value as it is when the image is of MID: bytes without a conversion there and back, which takes as long as eight sums.
+// A resized value as it is when the image is of MID: bytes without a conversion there and back, which takes as long as
+// eight sums.
 template <class T> struct Rounded {
   __device__ static float of(float v) { return convert<float>(convert<T>(v)); }
 };

@@ -1,5 +1,5 @@
-// An axis of a resize: which source pixels an output pixel is made of, and how they are weighed. In float32, as the CPU does it
-// (src/cpu/resample/filter.rs), but for one rounding (`source_of`).
+// An axis of a resize: which source pixels an output pixel is made of, and how they are weighed. In float32, as the CPU
+// does it (src/cpu/resample/filter.rs), but for one rounding (`source_of`).
 #pragma once
 #include "common.cuh"
 
@@ -11,11 +11,11 @@ struct Axis {
   int32_t taps;
   int32_t length, size;     // source pixels, output pixels
   int32_t origin;           // the source pixel that coordinates count from
-  // Whether its taps are in the image: pixels at the edges of that have the weights of what is beyond them, too. And whether weights are halves, for bytes
-  // (resample_bytes.cuh); then taps are in the image.
+  // Whether its taps are in the image: pixels at the edges of that have the weights of what is beyond them, too. And
+  // whether weights are halves, for bytes (resample_bytes.cuh); then taps are in the image.
   int32_t is_merged, is_split;
-  // What resample_weights makes of it: for each output pixel its first tap, then for each tap the weights of all, divided by their sums. Where they are
-  // split, for each pixel its weights, with zeros before and behind them.
+  // What resample_weights makes of it: for each output pixel its first tap, then for each tap the weights of all,
+  // divided by their sums. Where they are split, for each pixel its weights, with zeros before and behind them.
   float *made;
 };
 
@@ -60,12 +60,13 @@ __device__ inline float window_at(int filter, float t) {
   return low + (t - below) * (high - low);
 }
 
-// Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no overflow.
+// Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no
+// overflow.
 constexpr float FAR = 1e9f;
 
-// The source coordinate of the first tap of output pixel i, or the nearest, from the axis' origin on and not rounded to a pixel.
-// DALI rounds it once on a GPU, where a CPU rounds product and sum: where the exact one lies between two pixels, the two may take
-// different ones.
+// The source coordinate of the first tap of output pixel i, or the nearest, from the axis' origin on and not rounded to
+// a pixel. DALI rounds it once on a GPU, where a CPU rounds product and sum: where the exact one lies between two
+// pixels, the two may take different ones.
 __device__ inline float source_of(const Axis &axis, int i) {
   const float begin = axis.filter == NEAREST ? axis.start + 0.5f * axis.scale : axis.start;
   return fmaf((float)i, axis.scale, begin);

@@ -1,17 +1,19 @@
-// The pass along y of a resize of bytes, as products of matrices: weights times rows of the source, of which each byte is unpacked once.
+// The pass along y of a resize of bytes, as products of matrices: weights times rows of the source, of which each byte
+// is unpacked once.
 //
 //   columns[e][j] = sum_r weights[j][r] * source[r][e]        j: 16 rows of a tile   r: rows of the source, 16 a product   e: 32 elements of a row a warp
 //
-// A byte is a half of its bits, b * 2^-24; a weight is two (resample_split.cuh). Sums of each part are whole numbers below 2^24 of one unit with up to 48 taps,
-// so they are exact, and a pixel is the same in whatever tile, part or window it is made.
+// A byte is a half of its bits, b * 2^-24; a weight is two (resample_split.cuh). Sums of each part are whole numbers
+// below 2^24 of one unit with up to 48 taps, so they are exact, and a pixel is the same in whatever tile, part or
+// window it is made.
 #pragma once
 #include "matrix.cuh"
 #include "resample_axis.cuh"
 
 constexpr int TILE_H = 16;
 constexpr int THREADS = 128;
-// From an element's rows to the next one's: a multiple of 4, so that a thread stores and reads four rows at once, and so that threads that do are
-// in different banks of memory.
+// From an element's rows to the next one's: a multiple of 4, so that a thread stores and reads four rows at once, and
+// so that threads that do are in different banks of memory.
 constexpr int COLUMN = TILE_H + 4;
 // Elements that four warps make at once, 32 each but for some at the end: as many bytes as words, of 1 to 4 channels.
 constexpr int SLICE = 120, SLICE_WORDS = SLICE / 4;
@@ -23,14 +25,16 @@ constexpr int ROWS_AT_ONCE = 32;
 // What sums are multiplied by in the pass along x.
 constexpr float BYTE_UNIT = 4.0f;
 
-// Which thread of its block this is, for one pass along y: what follows from it is computed anew in the next one, as there are too few registers to keep it.
+// Which thread of its block this is, for one pass along y: what follows from it is computed anew in the next one, as
+// there are too few registers to keep it.
 __device__ inline int thread_anew() {
   int thread = threadIdx.x;
   asm volatile("" : "+r"(thread));
   return thread;
 }
 
-// The four bytes at `from`, of which `count` are needed: memory is read in words, of which each has a byte that is needed.
+// The four bytes at `from`, of which `count` are needed: memory is read in words, of which each has a byte that is
+// needed.
 __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
   const uint32_t misaligned = (uint32_t)(uint64_t)from & 3;
   const uint32_t *words = (const uint32_t *)(from - misaligned);
@@ -61,7 +65,8 @@ struct OwnRow {
 // Row k, of eight, of a thread among ROWS_AT_ONCE.
 __device__ inline int own_row(int thread, int k) { return thread % 4 * 4 + k / 4 * 16 + k % 4; }
 
-// What products take of a thread: of each of two steps two elements, and the next two, of two rows and of the next two. Rows are halves of words.
+// What products take of a thread: of each of two steps two elements, and the next two, of two rows and of the next two.
+// Rows are halves of words.
 struct RowElements {
   uint4 of[2][2];
 
@@ -81,8 +86,8 @@ struct RowElements {
   }
 };
 
-// Puts the weights of ROWS_AT_ONCE rows of the source from `from` on where products read them, each of the threads those of four rows; of what is behind the
-// last, zeros.
+// Puts the weights of ROWS_AT_ONCE rows of the source from `from` on where products read them, each of the threads
+// those of four rows; of what is behind the last, zeros.
 __device__ inline void place_weights(int thread, const OwnRow &own, int from, RowWeights &weights) {
   static_assert(THREADS == TILE_H * ROWS_AT_ONCE / 4, "a thread has four rows");
   const int tap = from + thread / TILE_H * 4 - own.first;
@@ -92,7 +97,8 @@ __device__ inline void place_weights(int thread, const OwnRow &own, int from, Ro
                                                                         __byte_perm(w[0], w[1], 0x7632), __byte_perm(w[2], w[3], 0x7632)};
 }
 
-// Weights of a thread, of ROWS_AT_ONCE rows: of each of two steps in the upper four rows of the tile of each eight, and in the lower ones.
+// Weights of a thread, of ROWS_AT_ONCE rows: of each of two steps in the upper four rows of the tile of each eight, and
+// in the lower ones.
 struct OwnWeights {
   uint4 of[2][2];
 

@@ -1,11 +1,12 @@
-// Elements of pictures of which planes are there in place of pixels (planes.cuh), for the products of resample_bytes.cuh: two rows in a word.
+// Elements of pictures of which planes are there in place of pixels (planes.cuh), for the products of
+// resample_bytes.cuh: two rows in a word.
 #pragma once
 #include "pairs.cuh"
 #include "planes.cuh"
 #include "resample_bytes.cuh"
 
-// From four rows to the next four. In them lie two elements of two rows, the same of the next two rows, the next two elements, and so on: as a product takes
-// them.
+// From four rows to the next four. In them lie two elements of two rows, the same of the next two rows, the next two
+// elements, and so on: as a product takes them.
 constexpr int STAGED = 2 * ROOM + 4;
 
 __device__ inline void put_staged(const uint32_t elements[12], int pair, int first, uint32_t *staged) {
@@ -18,9 +19,9 @@ __device__ inline void put_staged(const uint32_t elements[12], int pair, int fir
 constexpr int FOURTHS_ACROSS = ROOM / 12, FOURTHS = FOURTHS_ACROSS * ROWS_AT_ONCE / 2, FOURTHS_EACH = (FOURTHS + THREADS - 1) / THREADS;
 static_assert(FOURTHS_ACROSS % 4 == 0, "sixteen threads four by four");
 
-// Which of them is number `task` of those from row `first`, an even one, and column `from` on, of which `rows` rows and `part` columns are there: sixteen threads
-// four by four, which write to different banks. Who is behind the last column or the last row takes those once more: what has no weight must still be a
-// number.
+// Which of them is number `task` of those from row `first`, an even one, and column `from` on, of which `rows` rows and
+// `part` columns are there: sixteen threads four by four, which write to different banks. Who is behind the last column
+// or the last row takes those once more: what has no weight must still be a number.
 struct Fourth {
   int pair, group;
   uint32_t x, y;
@@ -45,7 +46,8 @@ __device__ __noinline__ void stage_any(int thread, const Planes &planes, int fro
   }
 }
 
-// The same, sooner of a picture whose chroma four pixels of two rows share: all samples are asked for before the first is looked at.
+// The same, sooner of a picture whose chroma four pixels of two rows share: all samples are asked for before the first
+// is looked at.
 __device__ inline void stage(int thread, const Planes &planes, int from, int part, int first, int rows, uint32_t *staged) {
   if (!planes.shares_chroma()) return stage_any(thread, planes, from, part, first, rows, staged);
   const bool blue_first = planes.blue_first;

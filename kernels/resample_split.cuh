@@ -1,5 +1,5 @@
-// A weight as two halves: a multiple of 2^-11 and, of what is left, one of 2^-22. The first in the low bits, times 2^11, the second times 2^22. At an edge it may
-// be more than 1; halves from 2,048 on are even.
+// A weight as two halves: a multiple of 2^-11 and, of what is left, one of 2^-22. The first in the low bits, times
+// 2^11, the second times 2^22. At an edge it may be more than 1; halves from 2,048 on are even.
 #pragma once
 #include "common.cuh"
 

@@ -1,11 +1,13 @@
-// Which source pixels the pixels of resized images are made of, and how these are weighed: of each axis, for all tiles of all images that have it.
+// Which source pixels the pixels of resized images are made of, and how these are weighed: of each axis, for all tiles
+// of all images that have it.
 #include "resample_axis.cuh"
 #include "resample_split.cuh"
 
 typedef Axis Row;
 CHECK_LAYOUT(Row, NoParams);
 
-// Makes weights of output pixel i of pixels in the image, of which one may have several: `put` gets which it is, counted from the first, and its weight.
+// Makes weights of output pixel i of pixels in the image, of which one may have several: `put` gets which it is,
+// counted from the first, and its weight.
 template <class Put> __device__ inline void merge(const Axis &axis, int i, float sum, Put put) {
   const int first = first_tap(axis, i), begin = clamp_to(first, axis.length);
   int place = 0;

@@ -1,12 +1,13 @@
-// Shared memory by an address that is kept in a register. Of a variable the compiler computes the address anew at every access, with a special
-// register that takes long to read: five instructions of forty in the loops that decode.
+// Shared memory by an address that is kept in a register. Of a variable the compiler computes the address anew at every
+// access, with a special register that takes long to read: five instructions of forty in the loops that decode.
 #pragma once
 #include "common.cuh"
 
 struct Shared {
   uint32_t address;
 
-  // Of what is at `first`. All threads of a warp ask together: passing the address around keeps the compiler from knowing where it is from.
+  // Of what is at `first`. All threads of a warp ask together: passing the address around keeps the compiler from
+  // knowing where it is from.
   __device__ explicit Shared(const void *first) {
     asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(first));
     address = __shfl_sync(~0u, address, 0);

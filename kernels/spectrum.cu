@@ -1,6 +1,7 @@
-// Spectra of windows of a signal, by transforms of LENGTH samples: fast ones where that is a power of two (FAST), else as defined. A row
-// of the table is a signal, a block works on a window. Those that do not fit into the memory that the threads of a block share (LARGE)
-// are made in memory of the device, and where LENGTH is no power of two by a convolution of SPAN samples, which is one.
+// Spectra of windows of a signal, by transforms of LENGTH samples: fast ones where that is a power of two (FAST), else
+// as defined. A row of the table is a signal, a block works on a window. Those that do not fit into the memory that the
+// threads of a block share (LARGE) are made in memory of the device, and where LENGTH is no power of two by a
+// convolution of SPAN samples, which is one.
 #include "common.cuh"
 
 struct Turn {
@@ -73,8 +74,9 @@ __device__ inline void transform(const Row &row, const Params &params, uint64_t 
   }
 }
 #elif LARGE
-// Bluestein: bin * i = (bin^2 + i^2 - (bin - i)^2) / 2 makes of a transform a convolution with a chirp, whose magnitude is 1, and of that
-// transforms of a length that is free. The first one leaves its result in the order of reversed bits, where the second begins.
+// Bluestein: bin * i = (bin^2 + i^2 - (bin - i)^2) / 2 makes of a transform a convolution with a chirp, whose magnitude
+// is 1, and of that transforms of a length that is free. The first one leaves its result in the order of reversed bits,
+// where the second begins.
 __device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
   float *re = memory(params, 2ull * SPAN), *im = re + SPAN;
   for (uint32_t i = threadIdx.x; i < SPAN; i += blockDim.x) {

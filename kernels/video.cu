@@ -1,6 +1,7 @@
-// Pictures as video engines store them to RGB, in the integers of FFmpeg's scaler, as src/cpu/yuv.rs does on the host. SAMPLE is the
-// type of samples, whose bits are the highest of it. With PLANAR, each channel has a plane and chroma is whole; else chroma is halved both
-// ways, and the samples of blue and red take turns. There is no table: the parameters are the picture.
+// Pictures as video engines store them to RGB, in the integers of FFmpeg's scaler, as src/cpu/yuv.rs does on the host.
+// SAMPLE is the type of samples, whose bits are the highest of it. With PLANAR, each channel has a plane and chroma is
+// whole; else chroma is halved both ways, and the samples of blue and red take turns. There is no table: the parameters
+// are the picture.
 #include "common.cuh"
 
 #include "layouts/video.cuh"

@@ -1,5 +1,5 @@
-// Images (NDIM 2) and volumes (NDIM 3) seen through an affine map, to the nearest pixel or LINEAR. FROM and TO are the types; a
-// row of the table is an image.
+// Images (NDIM 2) and volumes (NDIM 3) seen through an affine map, to the nearest pixel or LINEAR. FROM and TO are the
+// types; a row of the table is an image.
 #include "common.cuh"
 
 #include "layouts/warp.cuh"

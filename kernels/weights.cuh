@@ -11,7 +11,8 @@ __device__ inline void cubic_weights(float part, float weights[4]) {
   weights[3] = 1 - weights[0] - weights[1] - weights[2];
 }
 
-// A sine under the arch of one that is four times as long, on both sides, of a sum of 1: see `lanczos_weights` of src/cpu/weights.rs.
+// A sine under the arch of one that is four times as long, on both sides, of a sum of 1: see `lanczos_weights` of
+// src/cpu/weights.rs.
 __device__ inline void lanczos_weights(float part, float weights[8]) {
   const float least = 1.1920929e-7f, diagonal = 0.70710678f, angle = part * 0.78539816f;
   const float s = sinf(angle), c = cosf(angle);

@@ -1,4 +1,5 @@
-"""What CMake and pkg-config read to find Gesso. The files name all else by paths from their own place, so the folder may be moved."""
+"""What CMake and pkg-config read to find Gesso. The files name all else by paths from their own place, so the folder
+may be moved."""
 
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +17,8 @@ def relative(place, target):
 
 
 def make(version, cmake, pkgconfig, libdir, include):
-    """(path, text) of each file; the arguments are folders below one root: of CMake's files, of pkg-config's, of the library, of the header."""
+    """(path, text) of each file; the arguments are folders below one root: of CMake's files, of pkg-config's, of the
+    library, of the header."""
     named = {
         f"{cmake}/GessoConfig.cmake": ("GessoConfig.cmake.in", cmake),
         f"{cmake}/GessoConfigVersion.cmake": ("GessoConfigVersion.cmake.in", cmake),

@@ -1,10 +1,11 @@
-"""Makes the wheel: the package and the library, zipped. Needs Python and numpy (for the type stubs); is also a PEP 517 backend.
+"""Makes the wheel: the package and the library, zipped. Needs Python and numpy (for the type stubs); is also a PEP 517
+backend.
 
     python3 build_wheel.py FOLDER LIBRARY [PAPERS]      prints the wheel's path
 
-PAPERS is a folder with `licenses` and `sboms`, which go into the wheel as they are (`scripts/lib/release papers` makes it). The stubs say
-what the library answers; where it is one for another machine, GESSO_LIBRARY names one of the same sources for this machine.
-"""
+PAPERS is a folder with `licenses` and `sboms`, which go into the wheel as they are (`scripts/lib/release papers` makes
+it). The stubs say what the library answers; where it is one for another machine, GESSO_LIBRARY names one of the same
+sources for this machine."""
 
 import base64
 import csv
@@ -34,7 +35,8 @@ MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def _project():
-    """The version from Cargo.toml; name, description, Python, dependencies and extras from pyproject.toml: tomllib is not in Python 3.10."""
+    """The version from Cargo.toml; name, description, Python, dependencies and extras from pyproject.toml: tomllib is
+    not in Python 3.10."""
     text = (HERE / "pyproject.toml").read_text(encoding="utf-8")
     cargo = (HERE.parent / "Cargo.toml").read_text(encoding="utf-8")
 
@@ -43,7 +45,10 @@ def _project():
 
     dependencies = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.MULTILINE).group(1))
     section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
-    extras = {name: re.findall(r'"([^"]+)"', listed) for name, listed in re.findall(r"^(\w+) = \[(.*)\]$", section, re.MULTILINE)}
+    extras = {
+        name: re.findall(r'"([^"]+)"', listed)
+        for name, listed in re.findall(r"^(\w+) = \[(.*)\]$", section, re.MULTILINE)
+    }
     fields = {name: field(name) for name in ("name", "description", "requires-python")}
     return fields | {"version": field("version", cargo)} | {"dependencies": dependencies, "extras": extras}
 
@@ -82,7 +87,9 @@ def _files(library):
     sys.path.append(str(PACKAGING))
     import c_files
 
-    for name, text in c_files.make(_project()["version"], f"{PACKAGE}/cmake", f"{PACKAGE}/pkgconfig", PACKAGE, f"{PACKAGE}/include"):
+    for name, text in c_files.make(
+        _project()["version"], f"{PACKAGE}/cmake", f"{PACKAGE}/pkgconfig", PACKAGE, f"{PACKAGE}/include"
+    ):
         yield name, text.encode()
     yield f"{COMMAND}.py", (HERE / f"{COMMAND}.py").read_bytes()
     yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes()
@@ -122,7 +129,11 @@ def _metadata(project, papers):
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {dependency}" for dependency in project["dependencies"]),
         *(f"Provides-Extra: {extra}" for extra in project["extras"]),
-        *(f'Requires-Dist: {needed} ; extra == "{extra}"' for extra, listed in project["extras"].items() for needed in listed),
+        *(
+            f'Requires-Dist: {needed} ; extra == "{extra}"'
+            for extra, listed in project["extras"].items()
+            for needed in listed
+        ),
         "Description-Content-Type: text/markdown",
         "",
         readme.read_text(encoding="utf-8") if readme.exists() else "",
@@ -170,7 +181,12 @@ def _zipped(files):
         about = struct.pack("<3H3L2H", 8, 0, DATE, zlib.crc32(data), len(packed), len(data), len(name), 0)
         part = struct.pack("<4s2H", b"PK\3\4", 20, 0) + about + name + packed
         # Made on Unix (3), with the permissions of a file.
-        directory.append(struct.pack("<4s2B2H", b"PK\1\2", 20, 3, 20, 0) + about + struct.pack("<3H2L", 0, 0, 0, 0o100644 << 16, offset) + name)
+        directory.append(
+            struct.pack("<4s2B2H", b"PK\1\2", 20, 3, 20, 0)
+            + about
+            + struct.pack("<3H2L", 0, 0, 0, 0o100644 << 16, offset)
+            + name
+        )
         parts.append(part)
         offset += len(part)
     central = b"".join(directory)

@@ -1,4 +1,5 @@
-"""The program `gesso`: `serialize`, `compare` and `from` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
+"""The program `gesso`: `serialize`, `compare` and `from` are Python's, all else the library's. Outside of the package,
+so that it starts without it and without numpy."""
 
 import ctypes
 import importlib
@@ -27,7 +28,9 @@ def _package(module):
 def _serialize(arguments):
     import argparse
 
-    parser = argparse.ArgumentParser(prog="gesso serialize", description="Writes the pipeline of a Python program as a file.")
+    parser = argparse.ArgumentParser(
+        prog="gesso serialize", description="Writes the pipeline of a Python program as a file."
+    )
     parser.add_argument("script", help="a program with a function marked by pipeline_def")
     parser.add_argument("-o", "--output", default="model.dali", help="the file to write [model.dali]")
     parser.add_argument("--name", help="the function, where there are several")
@@ -72,7 +75,9 @@ def _command_line(arguments):
     except OSError as error:
         sys.exit(f"error: cannot load `{path}`: {error}")
     if not hasattr(library, "gesso_main"):
-        sys.exit(f"error: `{path}` has no command line: that is in the library of a wheel, and in the program that cargo makes")
+        sys.exit(
+            f"error: `{path}` has no command line: that is in the library of a wheel, and in the program that cargo makes"
+        )
     # What models in Python are serialized by.
     os.environ.setdefault("GESSO_PYTHON", sys.executable)
     words = [b"gesso", *map(os.fsencode, arguments)]
@@ -111,7 +116,12 @@ def _beside(archive):
 
 def wds2idx():
     """`wds2idx ARCHIVE [INDEX]`: the index of a tar archive."""
-    return _index("webdataset", sys.argv[1:], "usage: wds2idx ARCHIVE [INDEX]: writes the index of a tar archive of samples", _beside)
+    return _index(
+        "webdataset",
+        sys.argv[1:],
+        "usage: wds2idx ARCHIVE [INDEX]: writes the index of a tar archive of samples",
+        _beside,
+    )
 
 
 def main():

@@ -4,9 +4,9 @@
     .venv/bin/python scripts/load.py --model preprocess          Gesso alone
     .venv/bin/python scripts/load.py --bad 0.1 --requests 10000  a tenth of the images broken, memory watched
 
-Starts its own server unless `--url` names one (scripts/demo must have run once). Every answer to a good image must equal
-the answer that image got alone; with `--bad`, exactly the broken ones must fail, with INVALID_ARGUMENT. Exits with 1 else.
-"""
+Starts its own server unless `--url` names one (scripts/demo must have run once). Every answer to a good image must
+equal the answer that image got alone; with `--bad`, exactly the broken ones must fail, with INVALID_ARGUMENT. Exits
+with 1 else."""
 
 import argparse
 import io

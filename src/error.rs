@@ -72,8 +72,8 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// The error of a panic that was caught. The panic's own words, which tell of what is inside, go to the log and to no client; the first of
-    /// them, and then fewer and fewer: files that are damaged in one way may come without end.
+    /// The error of a panic that was caught. The panic's own words, which tell of what is inside, go to the log and to
+    /// no client; the first of them, and then fewer and fewer: files that are damaged in one way may come without end.
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
         static CAUGHT: AtomicUsize = AtomicUsize::new(0);
         let words = payload.downcast_ref::<&str>().copied();
@@ -121,7 +121,8 @@ impl<T> Context<T> for Result<T> {
     }
 }
 
-/// Runs `body`; a panic becomes an `Internal` error, without the panic's words. What `body` changes may be left half done.
+/// Runs `body`; a panic becomes an `Internal` error, without the panic's words. What `body` changes may be left half
+/// done.
 ///
 /// # Errors
 /// Those of `body`.

@@ -66,7 +66,8 @@ pub struct Executor {
     pace: Pace,
     /// Why the device can no longer be used.
     broken: Option<Error>,
-    /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them tells.
+    /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them
+    /// tells.
     branch_samples: Vec<u64>,
 }
 
@@ -90,7 +91,8 @@ impl Executor {
         self.pool.leave_room_to(others);
     }
 
-    /// Another one for batches that are worked on at the same time, on the same threads and the same device: see [`HostPool::beside`].
+    /// Another one for batches that are worked on at the same time, on the same threads and the same device: see
+    /// [`HostPool::beside`].
     ///
     /// # Errors
     /// What preparing the operators on the device fails with.
@@ -209,11 +211,13 @@ impl Executor {
         }
     }
 
-    /// Runs one batch, before which there were `first` samples. `failures` has a place for each of its samples, and the error of
-    /// those that failed already: they have no bytes, and are not computed. `inputs` stand in the order of the graph's inputs.
+    /// Runs one batch, before which there were `first` samples. `failures` has a place for each of its samples, and the
+    /// error of those that failed already: they have no bytes, and are not computed. `inputs` stand in the order of the
+    /// graph's inputs.
     ///
     /// # Errors
-    /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate, a device that fails.
+    /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate, a device that
+    /// fails.
     pub fn run<'r>(
         &mut self,
         first: u64,
@@ -314,7 +318,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Checks `inputs` and makes them the plan's first values. Returns what the batch works on in place of the caller's memory.
+    /// Checks `inputs` and makes them the plan's first values. Returns what the batch works on in place of the caller's
+    /// memory.
     fn bind_inputs<'r>(
         &self,
         plan: &Plan,

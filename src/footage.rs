@@ -1,4 +1,5 @@
-//! Videos that were opened on the host, as the video engines of a device take them. It must not know who asks for frames, nor where they go.
+//! Videos that were opened on the host, as the video engines of a device take them. It must not know who asks for
+//! frames, nor where they go.
 
 use crate::cpu::video::{self, Budget, Coded, Coding};
 use crate::error::{Error, Result};

@@ -4,8 +4,8 @@
 //! error, limits  <-  lanes, threads, waiting, memory, tensor  <-  cpu, gpu  <-  footage, operator  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
-//! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each operator
-//! ([`operator`], [`ops`]) makes a batch of the batches before it ([`executor`]).
+//! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each
+//! operator ([`operator`], [`ops`]) makes a batch of the batches before it ([`executor`]).
 //!
 //! Programs that embed it use [`pipeline`] from Rust and [`capi`] from C. The plugin for Triton Inference Server
 //! (`crates/plugin`) and the command line (`crates/cli`) are such programs.

@@ -1,5 +1,5 @@
-//! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances and run batches, or make a
-//! stream of batches. `triton`, the C API and the command line call nothing else.
+//! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances and run batches,
+//! or make a stream of batches. `triton`, the C API and the command line call nothing else.
 
 mod dataset;
 mod feeding;
@@ -83,7 +83,8 @@ impl Pipeline {
         Self::plan(PipelineFile::parse(bytes)?.graph(device)?)
     }
 
-    /// [`Pipeline::load`], as if the file's author had given `arithmetic` to every operator that has it and that the file gives none.
+    /// [`Pipeline::load`], as if the file's author had given `arithmetic` to every operator that has it and that the
+    /// file gives none.
     ///
     /// # Errors
     /// Those of [`Pipeline::load`].
@@ -245,14 +246,15 @@ impl Pipeline {
         self.plan.graph.inputs.iter().any(|input| self.plan.steers.get(input.value.0) == Some(&true))
     }
 
-    /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
-    /// and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws those of any batch.
+    /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of
+    /// earlier batches and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws
+    /// those of any batch.
     pub fn is_seeded(&self) -> bool {
         self.seeded().next().is_some()
     }
 
-    /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before depends on what
-    /// was in earlier batches, so one instance must run all of them, in their order.
+    /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before
+    /// depends on what was in earlier batches, so one instance must run all of them, in their order.
     pub fn needs_order(&self) -> bool {
         self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
     }
@@ -304,8 +306,8 @@ impl Pipeline {
         }
     }
 
-    /// The batches of a pipeline whose inputs are all fed by sources, or which has none, or which [takes videos](Self::takes_videos); on `gpu` when the pipeline
-    /// [needs one](Pipeline::needs_gpu).
+    /// The batches of a pipeline whose inputs are all fed by sources, or which has none, or which [takes
+    /// videos](Self::takes_videos); on `gpu` when the pipeline [needs one](Pipeline::needs_gpu).
     ///
     /// # Errors
     /// Invalid for an input that nobody feeds; what making sources and instances fails with.

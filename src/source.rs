@@ -1,16 +1,18 @@
-//! What a pipeline's inputs may come from other than a caller: readers, a video that becomes many batches, another program's
-//! thread. It must not know who runs the batches; that is [`crate::pipeline::Stream`].
+//! What a pipeline's inputs may come from other than a caller: readers, a video that becomes many batches, another
+//! program's thread. It must not know who runs the batches; that is [`crate::pipeline::Stream`].
 //!
 //! What those that come will find here:
 //!
-//! - **Readers** ([`crate::readers`]): [`Source::next`] fills a batch, one epoch behind the other without an end; [`Source::facts`] says how
-//!   long one is. A file that cannot be read fails its sample ([`Pulled::failures`]), not the batch. A stream asks ahead; so a
-//!   checkpoint is not what the source knows now. It is how many samples were delivered
-//!   ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many ([`Source::skip`]).
-//! - **Videos** ([`Videos`]): [`Source::feed`] takes the file that a request brought, each `next` decodes the next sequences, and `None`
-//!   says that the video is over: the request's last answer is sent. What comes with it stands beside all of its batches ([`Repeated`]).
-//! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose sending end
-//!   the caller keeps. `next` waits there, and what [`Source::interrupter`] returns closes it.
+//! - **Readers** ([`crate::readers`]): [`Source::next`] fills a batch, one epoch behind the other without an end;
+//!   [`Source::facts`] says how long one is. A file that cannot be read fails its sample ([`Pulled::failures`]), not
+//!   the batch. A stream asks ahead; so a checkpoint is not what the source knows now. It is how many samples were
+//!   delivered ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many
+//!   ([`Source::skip`]).
+//! - **Videos** ([`Videos`]): [`Source::feed`] takes the file that a request brought, each `next` decodes the next
+//!   sequences, and `None` says that the video is over: the request's last answer is sent. What comes with it stands
+//!   beside all of its batches ([`Repeated`]).
+//! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose
+//!   sending end the caller keeps. `next` waits there, and what [`Source::interrupter`] returns closes it.
 //! - **Batches of any size**: the first source of a pipeline decides, with at most as many samples as it is asked for.
 
 mod repeated;
@@ -36,8 +38,8 @@ pub trait Source: Send {
     /// Why there will be none: they fail the load of the pipeline.
     fn infer(&self) -> Result<Vec<ValueType>>;
 
-    /// Takes what a caller brings for the batches to come, a request's video, and copies what it keeps of it. A source that has
-    /// used up what it was fed with returns `None` from [`Source::next`]; it does not wait there.
+    /// Takes what a caller brings for the batches to come, a request's video, and copies what it keeps of it. A source
+    /// that has used up what it was fed with returns `None` from [`Source::next`]; it does not wait there.
     ///
     /// # Errors
     /// What is wrong with it; unsupported for a source that is not fed.
@@ -45,8 +47,8 @@ pub trait Source: Send {
         Err(Error::unsupported("this source takes nothing from a caller"))
     }
 
-    /// [`Source::feed`] of memory that stays as it is until the source has used it up, which is when [`Source::next`] says that there is no
-    /// more, or is dropped: it need not be copied.
+    /// [`Source::feed`] of memory that stays as it is until the source has used it up, which is when [`Source::next`]
+    /// says that there is no more, or is dropped: it need not be copied.
     ///
     /// # Errors
     /// As there.
@@ -54,8 +56,8 @@ pub trait Source: Send {
         self.feed(input)
     }
 
-    /// Takes a piece of what comes in pieces, the `is_last` one or another; and copies it. [`Source::next`] returns `None` when it takes more
-    /// pieces to go on. What stands beside is fed anew with each piece.
+    /// Takes a piece of what comes in pieces, the `is_last` one or another; and copies it. [`Source::next`] returns
+    /// `None` when it takes more pieces to go on. What stands beside is fed anew with each piece.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -66,12 +68,12 @@ pub trait Source: Send {
     /// Of a source that decodes: which formats it may. Comes before the first batch; all are allowed until then.
     fn allow(&mut self, _formats: Formats) {}
 
-    /// Of a source whose outputs a device wants: what may decode there. Comes before the first [`Source::feed`]. Samples may then be in the
-    /// device's memory; nothing is under way there any more.
+    /// Of a source whose outputs a device wants: what may decode there. Comes before the first [`Source::feed`].
+    /// Samples may then be in the device's memory; nothing is under way there any more.
     fn decode_on(&mut self, _engines: &Arc<Engines>) {}
 
-    /// The next 1 to `most` samples, in memory of its own or of `memory`; `None` when there are no more. It may be asked again after
-    /// that, for another epoch or for what it was fed with since.
+    /// The next 1 to `most` samples, in memory of its own or of `memory`; `None` when there are no more. It may be
+    /// asked again after that, for another epoch or for what it was fed with since.
     ///
     /// # Errors
     /// Why this batch cannot be had. The next one is asked for all the same: a source that is at its end then says so.
@@ -90,8 +92,8 @@ pub trait Source: Send {
         self.next(most, memory)
     }
 
-    /// [`Source::next_while`] in two steps, for a source that knows which samples come next before it has them: several batches are then read at
-    /// once.
+    /// [`Source::next_while`] in two steps, for a source that knows which samples come next before it has them: several
+    /// batches are then read at once.
     ///
     /// # Errors
     /// As there; those of a sample and of reading come with the second step.
@@ -114,8 +116,8 @@ pub trait Source: Send {
         0
     }
 
-    /// Goes on behind `samples` samples, of which `most` would have been asked for at a time. Comes before the first [`Source::next`]. Does
-    /// nothing in sources that a program brings to where they go on.
+    /// Goes on behind `samples` samples, of which `most` would have been asked for at a time. Comes before the first
+    /// [`Source::next`]. Does nothing in sources that a program brings to where they go on.
     ///
     /// # Errors
     /// Why it cannot.
@@ -123,7 +125,8 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Leaves out what is left of the epoch; at the start of one it does nothing, and in sources without epochs. Comes behind [`Source::skip`].
+    /// Leaves out what is left of the epoch; at the start of one it does nothing, and in sources without epochs. Comes
+    /// behind [`Source::skip`].
     fn next_epoch(&mut self) {}
 
     /// How much there is to read, for sources that read a data set over and over.
@@ -131,8 +134,8 @@ pub trait Source: Send {
         None
     }
 
-    /// For a source that may wait long: how another thread ends that. Once it was called, `next` returns soon, whatever it returns,
-    /// also when it is only called afterwards.
+    /// For a source that may wait long: how another thread ends that. Once it was called, `next` returns soon, whatever
+    /// it returns, also when it is only called afterwards.
     fn interrupter(&self) -> Option<Interrupt> {
         None
     }
@@ -168,7 +171,8 @@ pub type MakeSource = Arc<dyn Fn() -> Result<Box<dyn Source>> + Send + Sync>;
 pub struct Pulled {
     /// A batch for each output, all of as many samples.
     pub batches: Vec<Batch<'static>>,
-    /// Samples that could not be had, and why. They are [`crate::tensor::Sample::Missing`], with a shape of the right rank.
+    /// Samples that could not be had, and why. They are [`crate::tensor::Sample::Missing`], with a shape of the right
+    /// rank.
     pub failures: Vec<(usize, Error)>,
     /// Where each sample comes from, for messages of what is computed with it; empty where those say it, or for all.
     pub origins: Vec<String>,

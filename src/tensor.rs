@@ -56,7 +56,8 @@ impl DType {
         usize::try_from(id).ok().and_then(|id| Self::ALL.get(id).copied())
     }
 
-    /// The same of a file, which may call a tensor one of enumerations (`IMAGE_TYPE`, `DATA_TYPE`, `INTERP_TYPE`): their numbers have 32 bits.
+    /// The same of a file, which may call a tensor one of enumerations (`IMAGE_TYPE`, `DATA_TYPE`, `INTERP_TYPE`):
+    /// their numbers have 32 bits.
     pub fn in_file(id: i64) -> Option<DType> {
         if (20..=22).contains(&id) { Some(DType::I32) } else { Self::from_dali(id) }
     }
@@ -314,8 +315,8 @@ impl Shape {
             })
     }
 
-    /// [`Shape::bytes`] of a sample that strangers send: an error also for one without elements whose other extents pass the
-    /// limit. Else the product of some of its extents could overflow, although that of all is 0.
+    /// [`Shape::bytes`] of a sample that strangers send: an error also for one without elements whose other extents
+    /// pass the limit. Else the product of some of its extents could overflow, although that of all is 0.
     pub fn bytes_of_input(&self, element_size: usize) -> Result<usize> {
         let bytes = self.bytes(element_size)?;
         let others = self.0.iter().map(|&extent| extent.max(1)).collect();

@@ -1,4 +1,5 @@
-//! Worker threads that batches share, each of which is handed to them sample by sample. It must not know what is done with a sample.
+//! Worker threads that batches share, each of which is handed to them sample by sample. It must not know what is done
+//! with a sample.
 //!
 //! ```text
 //! batch 1    its own thread  [0][2][3]   [5]      the thread that brings a batch works on it
@@ -6,8 +7,8 @@
 //! batch 2    its own thread        [0][1][2] ..   the helper of batch 1 leaves behind its sample: too many would work
 //! ```
 //!
-//! As many batches as there are threads are worked on without one thread having to wake another, and what a thread has copied for a sample
-//! is in its core's cache when it works on it.
+//! As many batches as there are threads are worked on without one thread having to wake another, and what a thread has
+//! copied for a sample is in its core's cache when it works on it.
 
 use std::num::NonZeroUsize;
 use std::ops::Deref;
@@ -30,8 +31,8 @@ pub struct Threads {
     others: OnceLock<(Arc<Others>, usize)>,
 }
 
-/// Those who work on the same cores now and then, and to whom threads leave one meanwhile. However low a thread's priority is, one on every core
-/// holds up who wakes.
+/// Those who work on the same cores now and then, and to whom threads leave one meanwhile. However low a thread's
+/// priority is, one on every core holds up who wakes.
 #[derive(Debug, Default)]
 pub struct Others {
     /// When they were there last, in milliseconds, behind 1; 0: never.
@@ -79,7 +80,8 @@ pub fn start(count: usize) -> Result<Arc<Threads>> {
     Ok(Arc::new(Threads { pool, working: AtomicUsize::new(0), others: OnceLock::new() }))
 }
 
-/// The threads that streams share to read samples. A process that was forked off makes its own, since threads stay behind.
+/// The threads that streams share to read samples. A process that was forked off makes its own, since threads stay
+/// behind.
 ///
 /// # Errors
 /// Unavailable when they cannot be made.
@@ -123,8 +125,8 @@ impl Drop for Working<'_> {
 }
 
 impl Threads {
-    /// Runs `work` on each of `items`, begun from the first to the last, in the calling thread and in others that have nothing to do.
-    /// Returns when all are done.
+    /// Runs `work` on each of `items`, begun from the first to the last, in the calling thread and in others that have
+    /// nothing to do. Returns when all are done.
     pub fn for_each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
         self.working.fetch_add(1, Ordering::Relaxed);
         let _working = Working(&self.working);
@@ -136,7 +138,8 @@ impl Threads {
         self.pool.in_place_scope(|scope| job.work_off(scope, false));
     }
 
-    /// Leaves a core to `others` while they are there, from the next sample on that a thread begins. The first ones that are named count.
+    /// Leaves a core to `others` while they are there, from the next sample on that a thread begins. The first ones
+    /// that are named count.
     pub fn leave_room_to(&self, others: &Arc<Others>) {
         self.others.get_or_init(|| {
             let cores = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -166,8 +169,8 @@ impl Threads {
     }
 }
 
-/// Lets `helpers` threads of a pool do `work` in `scope`. Each wakes two at most: to wake one takes longer than many a piece of work, and who
-/// wakes all of them does nothing else meanwhile.
+/// Lets `helpers` threads of a pool do `work` in `scope`. Each wakes two at most: to wake one takes longer than many a
+/// piece of work, and who wakes all of them does nothing else meanwhile.
 pub fn call<'s, W: Fn() + Sync>(scope: &Scope<'s>, work: &'s W, helpers: usize) {
     let first = helpers.div_ceil(2);
     for called in [first, helpers - first].into_iter().filter(|&called| called > 0) {
@@ -186,7 +189,8 @@ struct Job<'a, 'i, T, W> {
 }
 
 impl<'a, T: Send, W: Fn(&mut T) + Sync> Job<'a, '_, T, W> {
-    /// Works until nothing is left, a helper until too many work. Calls helpers for what is left, as long as there may be more.
+    /// Works until nothing is left, a helper until too many work. Calls helpers for what is left, as long as there may
+    /// be more.
     fn work_off<'s>(&self, scope: &Scope<'s>, helps: bool)
     where
         'a: 's,

@@ -1,5 +1,5 @@
-//! How long work on a sample may take: whether anybody still waits for it, and what it is expected to take. It must not know what the
-//! work is.
+//! How long work on a sample may take: whether anybody still waits for it, and what it is expected to take. It must not
+//! know what the work is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

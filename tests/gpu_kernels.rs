@@ -17,7 +17,8 @@ const ARCHITECTURES: [(i32, i32); 7] = [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), 
 fn every_kernel_compiles_for_every_architecture() {
     let Ok(nvrtc) = Nvrtc::open() else { return skip(Needs::Tool, "no NVRTC") };
     let specs = ops::kernels();
-    // The first of each function for all architectures, the others, which differ in types, for the oldest and the newest.
+    // The first of each function for all architectures, the others, which differ in types, for the oldest and the
+    // newest.
     let mut seen = HashSet::new();
     let mut jobs = Vec::new();
     for spec in &specs {

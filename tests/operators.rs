@@ -1,5 +1,5 @@
-//! Operators from a library: the example in C, built and loaded as a user does it. Pipelines with such operators cannot be
-//! recorded, so recorded ones are given the operator's name in the place of another that is as long.
+//! Operators from a library: the example in C, built and loaded as a user does it. Pipelines with such operators cannot
+//! be recorded, so recorded ones are given the operator's name in the place of another that is as long.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "common/recorded.rs"]

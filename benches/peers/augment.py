@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """What a graph of hundreds of small operators costs a batch: automatic augmentation in Gesso and in DALI, in turn.
 
     benches/peers/augment.py [--gpu] [--threads 2] [--batch 1 8 64] [--side 32 224] [--rounds 3]
 
-Needs the package nvidia-dali-cuda130, and cargo or `--program`, a `gesso` that is there; a GPU only for `--gpu`, with which images come
-from the host and the operators run on the device. Images of 32x32 show the graph, those of 224x224 what it is like in
-use. Prints the median time of a batch in milliseconds, and how long the pipeline takes to be ready.
+Needs the package nvidia-dali-cuda130, and cargo or `--program`, a `gesso` that is there; a GPU only for `--gpu`, with
+which images come from the host and the operators run on the device. Images of 32x32 show the graph, those of 224x224
+what it is like in use. Prints the median time of a batch in milliseconds, and how long the pipeline takes to be ready.
 """
+
 import argparse
 import json
 import pathlib
@@ -34,7 +35,9 @@ WARM_UP = 3
 
 
 def serialized(name, threads, gpu):
-    @pipeline_def(batch_size=64, num_threads=threads, device_id=None, prefetch_queue_depth=1, enable_conditionals=True, seed=42)
+    @pipeline_def(
+        batch_size=64, num_threads=threads, device_id=None, prefetch_queue_depth=1, enable_conditionals=True, seed=42
+    )
     def augmented():
         image = fn.external_source(name="X", dtype=types.UINT8, ndim=3, layout="HWC")
         return AUGMENT[name](image.gpu() if gpu else image)
@@ -43,7 +46,8 @@ def serialized(name, threads, gpu):
 
 
 def dali(file, images, batch, driver):
-    """Milliseconds until the pipeline is ready, and of a batch. With a driver it runs on the device, and a batch is done when that is."""
+    """Milliseconds until the pipeline is ready, and of a batch. With a driver it runs on the device, and a batch is
+    done when that is."""
     began = time.perf_counter()
     pipeline = Pipeline.deserialize(file, batch_size=batch, device_id=0 if driver else None)
     pipeline.build()
@@ -64,7 +68,17 @@ def dali(file, images, batch, driver):
 
 
 def gesso(program, path, inputs, batch, threads, gpu):
-    arguments = [path, "--input", "X=" + ",".join(map(str, inputs)), "--batch", batch, "--threads", threads, "--seconds", SECONDS]
+    arguments = [
+        path,
+        "--input",
+        "X=" + ",".join(map(str, inputs)),
+        "--batch",
+        batch,
+        "--threads",
+        threads,
+        "--seconds",
+        SECONDS,
+    ]
     arguments += ["--device", "gpu"] if gpu else []
     began = time.perf_counter()
     subprocess.run([program, "inspect", "--plan", path], check=True, capture_output=True)
@@ -87,7 +101,9 @@ def main():
     if not options.program:
         subprocess.run(["cargo", "build", "--release", "--bin", "gesso"], cwd=ROOT, check=True)
     driver = Driver() if options.gpu else None
-    print(f"{'pipeline':22}{'operators':>10}{'side':>6}{'batch':>6}{'Gesso ms':>10}{'DALI ms':>9}{'ratio':>7}   ready: Gesso, DALI ms")
+    print(
+        f"{'pipeline':22}{'operators':>10}{'side':>6}{'batch':>6}{'Gesso ms':>10}{'DALI ms':>9}{'ratio':>7}   ready: Gesso, DALI ms"
+    )
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for name in AUGMENT:

@@ -1,17 +1,17 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """A model of torch behind Gesso in one Triton server, on one GPU: images/s of both, and what is copied for an image.
 
     benches/peers/behind.py                                      mobilenet_v3_small; requests of 1, 8 and 32 images, 32 at a time
     benches/peers/behind.py --network resnet50 --request-batch 32 --concurrency 16
     benches/peers/behind.py --device cpu --seconds 1 --no-copies that it works, without a GPU
 
-`classify` is the ensemble of `preprocess` (Gesso: decode, resize to 224x224, normalize) and `network` (torchvision's with random weights, in half
-precision, in Triton's Python backend, which takes tensors on the GPU by DLPack). Images come in system shared memory, 1000 floats for each
-leave there. `network` alone gets tensors that lie in CUDA shared memory already; the backend maps each request's anew, which those of an ensemble
-do not need.
+`classify` is the ensemble of `preprocess` (Gesso: decode, resize to 224x224, normalize) and `network` (torchvision's
+with random weights, in half precision, in Triton's Python backend, which takes tensors on the GPU by DLPack). Images
+come in system shared memory, 1000 floats for each leave there. `network` alone gets tensors that lie in CUDA shared
+memory already; the backend maps each request's anew, which those of an ensemble do not need.
 
-Copies are counted in a server of its own (CUPTI; cuda_copies.py), in the server's process and in that of the Python backend. What kernels move is no
-copy: the network gathers several requests with one.
+Copies are counted in a server of its own (CUPTI; cuda_copies.py), in the server's process and in that of the Python
+backend. What kernels move is no copy: the network gathers several requests with one.
 """
 
 import argparse
@@ -60,7 +60,9 @@ def synthetic(count):
     """Requests with tensors that look like normalized pixels."""
     drawn = np.random.default_rng(0)
     shape = [count, 3, SIDE, SIDE]
-    return [Request("PIXELS", "FP32", shape, drawn.standard_normal(shape, np.float32).tobytes()) for _ in range(SYNTHETIC)]
+    return [
+        Request("PIXELS", "FP32", shape, drawn.standard_normal(shape, np.float32).tobytes()) for _ in range(SYNTHETIC)
+    ]
 
 
 def load_of(stack, post, driver, model, images, options, concurrency, count):
@@ -73,18 +75,31 @@ def served(folder, options, environment=None):
     pipeline = (ROOT / "benches" / "pipeline_gpu.dali").read_bytes()
     half = options.device == "gpu"
     model_behind.write(
-        folder, pipeline, options.network, gpu=options.device == "gpu", half=half, max_batch=options.max_batch, instances=options.instances
+        folder,
+        pipeline,
+        options.network,
+        gpu=options.device == "gpu",
+        half=half,
+        max_batch=options.max_batch,
+        instances=options.instances,
     )
     # Twice what is under way, as pieces of the pool are of many sizes.
     tensors = 2 * SAMPLE_BYTES * max(options.concurrency) * max(options.request_batch)
-    arguments = [f"--http-thread-count={options.http_threads}", *(model_behind.arguments(tensors) if options.device == "gpu" else [])]
+    arguments = [
+        f"--http-thread-count={options.http_threads}",
+        *(model_behind.arguments(tensors) if options.device == "gpu" else []),
+    ]
     return Server(folder, arguments=arguments, environment=environment)
 
 
 def merged(post, before):
     """Images of an execution of both models since `before`, which is what this returned then, or nothing."""
     now = {model: post.work(model)[1:3] for model in (PREPROCESS, NETWORK)}
-    batches = {model: (now[model][1] - before[model][1]) / max(now[model][0] - before[model][0], 1) for model in now} if before else {}
+    batches = (
+        {model: (now[model][1] - before[model][1]) / max(now[model][0] - before[model][0], 1) for model in now}
+        if before
+        else {}
+    )
     return now, batches
 
 
@@ -93,7 +108,9 @@ def speeds(server, driver, images, options):
     post, rows = Post(server.http_url), []
     for concurrency, count in itertools.product(options.concurrency, options.request_batch):
         with ExitStack() as stack:
-            loads = {m: load_of(stack, post, driver, m, images, options, concurrency, count) for m in (ENSEMBLE, NETWORK)}
+            loads = {
+                m: load_of(stack, post, driver, m, images, options, concurrency, count) for m in (ENSEMBLE, NETWORK)
+            }
             measured = {model: [] for model in loads}
             for _ in range(options.rounds):
                 for model, load in loads.items():
@@ -103,7 +120,15 @@ def speeds(server, driver, images, options):
         for model, rounds in measured.items():
             rounds.sort(key=lambda row: row["images"])
             row = rounds[len(rounds) // 2]
-            rows.append({"model": model, "concurrency": concurrency, "request_batch": count, "rounds": [r["images"] for r in rounds], **row})
+            rows.append(
+                {
+                    "model": model,
+                    "concurrency": concurrency,
+                    "request_batch": count,
+                    "rounds": [r["images"] for r in rounds],
+                    **row,
+                }
+            )
     return rows
 
 
@@ -114,7 +139,9 @@ def copies(server, driver, images, options, counter):
     for count in options.request_batch:
         with ExitStack() as stack:
             load = load_of(stack, post, driver, ENSEMBLE, images, options, concurrency, count)
-            run = lambda requests: http_load.run(server.http_url, load.connections, count=requests, processes=options.processes)
+            run = lambda requests: http_load.run(
+                server.http_url, load.connections, count=requests, processes=options.processes
+            )
             # What is made once is made now.
             run(COUNTED)
             before = counter.read()
@@ -125,25 +152,45 @@ def copies(server, driver, images, options, counter):
         shared = COUNTED * count
         for program, kinds in made.items():
             for kind, copied in kinds.items():
-                rows.append({"program": program, "kind": kind, "request_batch": count, "copies": copied.count / shared, "bytes": copied.bytes / shared})
+                rows.append(
+                    {
+                        "program": program,
+                        "kind": kind,
+                        "request_batch": count,
+                        "copies": copied.count / shared,
+                        "bytes": copied.bytes / shared,
+                    }
+                )
     return rows
 
 
 def show_speeds(rows):
-    print(f"{'model':9} {'conc.':>5} {'of':>3} {'images/s':>9} {'requests/s':>10} {'p50 ms':>8} {'p99 ms':>8}  images a batch: Gesso, network")
+    print(
+        f"{'model':9} {'conc.':>5} {'of':>3} {'images/s':>9} {'requests/s':>10} {'p50 ms':>8} {'p99 ms':>8}  images a batch: Gesso, network"
+    )
     for row in rows:
-        alone = next(r["images"] for r in rows if (r["model"], r["concurrency"], r["request_batch"]) == (NETWORK, row["concurrency"], row["request_batch"]))
+        alone = next(
+            r["images"]
+            for r in rows
+            if (r["model"], r["concurrency"], r["request_batch"]) == (NETWORK, row["concurrency"], row["request_batch"])
+        )
         share = f" {row['images'] / alone:6.1%} of `{NETWORK}` alone" if row["model"] == ENSEMBLE else ""
         batches = ", ".join(f"{row['batches'][model]:.1f}" for model in (PREPROCESS, NETWORK) if row["batches"][model])
-        print(f"{row['model']:9} {row['concurrency']:5} {row['request_batch']:3} {row['images']:9.0f} {row['rate']:10.0f} "
-              f"{row['p50_us'] / 1e3:8.3f} {row['p99_us'] / 1e3:8.3f}  {batches}{share}")
+        print(
+            f"{row['model']:9} {row['concurrency']:5} {row['request_batch']:3} {row['images']:9.0f} {row['rate']:10.0f} "
+            f"{row['p50_us'] / 1e3:8.3f} {row['p99_us'] / 1e3:8.3f}  {batches}{share}"
+        )
 
 
 def show_copies(rows, images):
-    print(f"an image: a file of {np.mean([len(image) for image in images]):.0f} bytes on average, a tensor of {SAMPLE_BYTES}, an answer of {ANSWER_BYTES}")
+    print(
+        f"an image: a file of {np.mean([len(image) for image in images]):.0f} bytes on average, a tensor of {SAMPLE_BYTES}, an answer of {ANSWER_BYTES}"
+    )
     print(f"{'program':27} {'of':>3} {'kind':5} {'copies an image':>15} {'bytes an image':>15}")
     for row in rows:
-        print(f"{row['program']:27} {row['request_batch']:3} {row['kind']:5} {row['copies']:15.3f} {row['bytes']:15.0f}")
+        print(
+            f"{row['program']:27} {row['request_batch']:3} {row['kind']:5} {row['copies']:15.3f} {row['bytes']:15.0f}"
+        )
 
 
 def arguments():
@@ -151,7 +198,9 @@ def arguments():
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu")
     parser.add_argument("--network", default="mobilenet_v3_small", help="name of torchvision's (default: %(default)s)")
     parser.add_argument("--size", choices=list(make_bench_images.SIZES), default="500x375")
-    parser.add_argument("--request-batch", type=int, nargs="+", default=[1, 8, 32], metavar="N", help="images of a request")
+    parser.add_argument(
+        "--request-batch", type=int, nargs="+", default=[1, 8, 32], metavar="N", help="images of a request"
+    )
     parser.add_argument("--concurrency", type=int, nargs="+", default=[32], help="requests at a time")
     parser.add_argument("--seconds", type=float, default=4, help="of each round (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="of each row; the one of median rate is shown")
@@ -180,8 +229,10 @@ def main():
         return
     try:
         with tempfile.TemporaryDirectory() as folder, served(folder, options) as server:
-            print(f"{driver.name if driver else 'no GPU'}, {options.network}, {options.size}, {options.instances} instances of the network, "
-                  f"batches to {options.max_batch}")
+            print(
+                f"{driver.name if driver else 'no GPU'}, {options.network}, {options.size}, {options.instances} instances of the network, "
+                f"batches to {options.max_batch}"
+            )
             found["speeds"] = speeds(server, driver, images, options)
         show_speeds(found["speeds"])
         if not options.no_copies:

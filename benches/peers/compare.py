@@ -1,13 +1,14 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Decode + resize to 224x224 + normalize, in process: Gesso, DALI and Pillow with numpy on the same files, in turn.
 
     benches/peers/compare.py [--threads 2] [--batch 32] [--rounds 5]
 
-Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Builds `cargo bench --bench pipeline`, makes the images
-in .cache/bench, and runs every peer once a round; prints the median images/s of the rounds, their spread, and ratios.
-With --make it only writes the pipelines: benches/pipeline.dali, which Gesso runs here, the same for a GPU, one that hands
-its input on, and one that makes it as long as the others' output. `gpu.py` is the comparison on a GPU, `triton.py` the one through a server.
-"""
+Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Builds `cargo bench --bench pipeline`, makes the
+images in .cache/bench, and runs every peer once a round; prints the median images/s of the rounds, their spread, and
+ratios. With --make it only writes the pipelines: benches/pipeline.dali, which Gesso runs here, the same for a GPU, one
+that hands its input on, and one that makes it as long as the others' output. `gpu.py` is the comparison on a GPU,
+`triton.py` the one through a server."""
+
 import argparse
 import io
 import json
@@ -19,9 +20,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from PIL import Image
 from nvidia.dali import fn, pipeline_def, types
 from nvidia.dali._utils import dali_trace
+from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts" / "lib"))
@@ -63,8 +64,22 @@ def timed(run, batch):
 
 class Gesso:
     def __init__(self, name, batch, threads):
-        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", "--images", str(IMAGES / name),
-                        "--batch", str(batch), "--threads", str(threads), "--seconds", str(SECONDS)]
+        self.command = [
+            "cargo",
+            "bench",
+            "--quiet",
+            "--bench",
+            "pipeline",
+            "--",
+            "--images",
+            str(IMAGES / name),
+            "--batch",
+            str(batch),
+            "--threads",
+            str(threads),
+            "--seconds",
+            str(SECONDS),
+        ]
         subprocess.run(["cargo", "bench", "--bench", "pipeline", "--no-run"], cwd=ROOT, check=True)
 
     def __call__(self):
@@ -82,6 +97,7 @@ class Dali:
         def run():
             self.pipe.feed_input("IMAGE", self.arrays)
             self.pipe.run()
+
         return timed(run, len(self.arrays))
 
 
@@ -105,7 +121,9 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--make", action="store_true")
-    parser.add_argument("--record", action="store_true", help="also keep the run in benches/results, which pages are made of")
+    parser.add_argument(
+        "--record", action="store_true", help="also keep the run in benches/results, which pages are made of"
+    )
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     if options.make:
@@ -124,16 +142,25 @@ def main():
         size = sum(map(len, files(name, 12))) / 12
         print(f"{name}, {size / 1e3:.0f} kB, batch {options.batch}, {options.threads} threads, {options.rounds} rounds")
         gesso = statistics.median(rates["Gesso"])
-        kept.append([f"{name.replace('x', ' x ')}, {size / 1e3:.0f} kB", *(round(statistics.median(rates[peer])) for peer in peers)])
+        kept.append(
+            [
+                f"{name.replace('x', ' x ')}, {size / 1e3:.0f} kB",
+                *(round(statistics.median(rates[peer])) for peer in peers),
+            ]
+        )
         for peer, values in rates.items():
             median = statistics.median(values)
             ratio = "" if peer == "Gesso" else f"  Gesso is {gesso / median:.2f} times as fast"
             print(f"    {peer:8} {median:8.0f} images/s  ({min(values):.0f} to {max(values):.0f}){ratio}")
     if options.record:
         spread = f"medians of {options.rounds} rounds in turn"
-        command = f"benches/peers/compare.py --threads {options.threads} --batch {options.batch} --rounds {options.rounds}"
+        command = (
+            f"benches/peers/compare.py --threads {options.threads} --batch {options.batch} --rounds {options.rounds}"
+        )
         columns = ["images", "Gesso", "DALI 2.4, CPU", "Pillow + numpy"]
-        print(records.write("cpu-peers", "Decode, resize, normalize on a CPU, images/s", command, spread, columns, kept))
+        print(
+            records.write("cpu-peers", "Decode, resize, normalize on a CPU, images/s", command, spread, columns, kept)
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-#!/usr/bin/env python3
-"""Decode + resize to 224x224 + normalize on one CPU thread, with each `arithmetic`, beside Pillow's and torchvision's own chains, in turn.
+# !/usr/bin/env python3
+"""Decode + resize to 224x224 + normalize on one CPU thread, with each `arithmetic`, beside Pillow's and torchvision's
+own chains, in turn.
 
     benches/peers/exact.py [--batch 32] [--rounds 5] [--record]
 
-Needs the packages gesso (or `PYTHONPATH=python` and `GESSO_LIBRARY`), pillow, torch and torchvision; without the last two torchvision's chain is left
-out. Makes the images in .cache/bench, as `compare.py` does. Prints the median images/s of the rounds, their spread, and the ratio to `dali`.
-"""
+Needs the packages gesso (or `PYTHONPATH=python` and `GESSO_LIBRARY`), pillow, torch and torchvision; without the last
+two torchvision's chain is left out. Makes the images in .cache/bench, as `compare.py` does. Prints the median images/s
+of the rounds, their spread, and the ratio to `dali`."""
+
 import argparse
 import io
 import pathlib
@@ -14,9 +16,8 @@ import sys
 import time
 
 import numpy as np
-from PIL import Image
-
 from gesso import fn, pipeline_def, types
+from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts" / "lib"))
@@ -104,7 +105,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--record", action="store_true", help="also keep the run in benches/results, which pages are made of")
+    parser.add_argument(
+        "--record", action="store_true", help="also keep the run in benches/results, which pages are made of"
+    )
     options = parser.parse_args()
     files = [np.frombuffer(file, np.uint8) for file in photos.files("500x375", options.batch)]
     runs = {way: gesso(way, files) for way in WAYS} | {"Pillow + numpy": pillow(files)}
@@ -119,7 +122,9 @@ def main():
     dali, rows = statistics.median(rates["dali"]), []
     for name, values in rates.items():
         median = statistics.median(values)
-        print(f"{name:18} {median:7.0f} images/s  ({min(values):.0f} to {max(values):.0f})  {median / dali:.2f} of dali")
+        print(
+            f"{name:18} {median:7.0f} images/s  ({min(values):.0f} to {max(values):.0f})  {median / dali:.2f} of dali"
+        )
         rows.append([name, f"{median:,.0f} ({min(values):,.0f} to {max(values):,.0f})", f"{median / dali:.2f}"])
     if options.record:
         command = f"benches/peers/exact.py --batch {options.batch} --rounds {options.rounds}"

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Fits the constants of src/gpu/jpeg/share.rs to what `cargo bench --bench sweep -- --json FILE` measured.
 
     benches/peers/fit_share.py FILE [--quality-from 75]
 
-A search at random for the least mean of |log(expected / measured)|, so that small batches count as much as large ones and a path
-that is held up once does not. Prints each constant with its value, how far the fitted and the present expectations are off, and
-how long batches would take on the paths that the fitted constants choose. Needs numpy.
+A search at random for the least mean of |log(expected / measured)|, so that small batches count as much as large ones
+and a path that is held up once does not. Prints each constant with its value, how far the fitted and the present
+expectations are off, and how long batches would take on the paths that the fitted constants choose. Needs numpy.
 """
+
 import argparse
 import json
 import pathlib
@@ -47,7 +48,9 @@ def main():
     engines, threads = max(1, sweep["engines"]), sweep["threads"]
     print(f"{sweep['gpu']}: {sweep['multiprocessors']} multiprocessors, {engines} engines, {threads} threads")
     paths = ("cores", "engines", "threads")
-    cells = [c for c in sweep["cells"] if c["quality"] >= options.quality_from and all(p in c["measured_us"] for p in paths)]
+    cells = [
+        c for c in sweep["cells"] if c["quality"] >= options.quality_from and all(p in c["measured_us"] for p in paths)
+    ]
     column = lambda key: np.array([cell[key] for cell in cells], float)
     batch, size, largest, pixels, piece = map(column, ("batch", "bytes", "largest", "pixels", "piece_bits"))
 
@@ -58,28 +61,53 @@ def main():
     models = {
         "cores": (
             lambda p: p[0] + p[1] * piece + p[2] * largest + p[3] * batch + p[4] * size + p[5] * pixels,
-            {"CORES_START": 1e-4, "CORES_PIECE_BIT": 2e-7, "CORES_LARGEST_BYTE": 1e-10, "CORES_EACH": 2e-6, "CORES + KERNELS, byte": 1e-10, "CORES + KERNELS, pixel": 1e-11},
+            {
+                "CORES_START": 1e-4,
+                "CORES_PIECE_BIT": 2e-7,
+                "CORES_LARGEST_BYTE": 1e-10,
+                "CORES_EACH": 2e-6,
+                "CORES + KERNELS, byte": 1e-10,
+                "CORES + KERNELS, pixel": 1e-11,
+            },
         ),
         "engines": (
             lambda p: p[0] + np.maximum(shared(engines, *p[2:]), p[1] * batch),
-            {"ENGINES_OVERHEAD": 3e-5, "ENGINES_EACH": 2e-5, "ENGINE.image": 4e-5, "ENGINE.byte": 2e-9, "ENGINE.pixel": 1e-9},
+            {
+                "ENGINES_OVERHEAD": 3e-5,
+                "ENGINES_EACH": 2e-5,
+                "ENGINE.image": 4e-5,
+                "ENGINE.byte": 2e-9,
+                "ENGINE.pixel": 1e-9,
+            },
         ),
         "threads": (
             lambda p: p[0] + shared(threads, *p[2:]) + 3 * pixels / p[1],
-            {"THREADS_START": 1e-4, "UPLOAD_SPEED": 1e10, "THREAD.image": 1e-5, "THREAD.byte": 1e-8, "THREAD.pixel": 1e-9},
+            {
+                "THREADS_START": 1e-4,
+                "UPLOAD_SPEED": 1e10,
+                "THREAD.image": 1e-5,
+                "THREAD.byte": 1e-8,
+                "THREAD.pixel": 1e-9,
+            },
         ),
     }
     measured, fitted = {}, {}
     for name, (expected, first) in models.items():
-        measured[name], present = (np.array([cell[key][name] for cell in cells]) / 1e6 for key in ("measured_us", "expected_us"))
+        measured[name], present = (
+            np.array([cell[key][name] for cell in cells]) / 1e6 for key in ("measured_us", "expected_us")
+        )
         constants = fit(expected, list(first.values()), measured[name])
         fitted[name] = expected(constants)
-        print(f"{name}, {len(cells)} cells: now {errors(present, measured[name])}; fitted {errors(fitted[name], measured[name])}")
+        print(
+            f"{name}, {len(cells)} cells: now {errors(present, measured[name])}; fitted {errors(fitted[name], measured[name])}"
+        )
         for constant, value in zip(first, constants):
             print(f"    {constant:24}{value:10.3g}")
     best = np.minimum(measured["cores"], measured["engines"])
     cost = np.where(fitted["cores"] < fitted["engines"], measured["cores"], measured["engines"]) / best
-    print(f"chosen so, {np.mean(cost <= 1.1):.1%} of batches take at most 1.1 times as long as on the better of cores and engines, at most {cost.max():.2f} times")
+    print(
+        f"chosen so, {np.mean(cost <= 1.1):.1%} of batches take at most 1.1 times as long as on the better of cores and engines, at most {cost.max():.2f} times"
+    )
 
 
 if __name__ == "__main__":

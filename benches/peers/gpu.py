@@ -1,5 +1,6 @@
-#!/usr/bin/env python3
-"""Decode + resize to 224x224 + normalize in process on a GPU: Gesso and the peers that are installed, in turn in the same run.
+# !/usr/bin/env python3
+"""Decode + resize to 224x224 + normalize in process on a GPU: Gesso and the peers that are installed, in turn in the
+same run.
 
     benches/peers/gpu.py                                  two sizes, batches 1, 8, 32 and 128
     benches/peers/gpu.py --batch 128 --instances 2 --rounds 5 --peers dali cvcuda
@@ -7,13 +8,13 @@
     benches/peers/gpu.py --instances 1 2 4 --json FILE --svg FILE
     benches/peers/gpu.py --from FILE... --svg FILE        the table and the picture of what was measured before
 
-Gesso is the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. Peers (`gpu_peers.py`) are DALI (package nvidia-dali-cuda130),
-torchvision, nvImageCodec with torchvision's resize (nvidia-nvimgcodec-cu13, nvidia-nvjpeg) and with CV-CUDA's (cvcuda-cu13): each on one
-thread of Python that waits for every batch. DALI runs with each `hw_decoder_load` asked for, waiting for every batch (depth 1) and with the
-next batch in flight (depth 2). A peer that does not import, fails, or makes other images than Pillow is named and left out. Prints medians
-over the rounds, their spread, and the ratio to the best peer; and the memory of the device that a process with one loaded pipeline takes
-after batches of 128. Of rows in several files of `--from` the medians are shown. Images are made when they are not there.
-"""
+Gesso is the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. Peers (`gpu_peers.py`) are DALI (package
+nvidia-dali-cuda130), torchvision, nvImageCodec with torchvision's resize (nvidia-nvimgcodec-cu13, nvidia-nvjpeg) and
+with CV-CUDA's (cvcuda-cu13): each on one thread of Python that waits for every batch. DALI runs with each
+`hw_decoder_load` asked for, waiting for every batch (depth 1) and with the next batch in flight (depth 2). A peer that
+does not import, fails, or makes other images than Pillow is named and left out. Prints medians over the rounds, their
+spread, and the ratio to the best peer; and the memory of the device that a process with one loaded pipeline takes after
+batches of 128. Of rows in several files of `--from` the medians are shown. Images are made when they are not there."""
 
 import argparse
 import json
@@ -40,7 +41,8 @@ OWN = "Gesso"
 FIGURES = ("images_per_second", "lowest", "highest", "p50_us", "p99_us")
 
 
-# --- Measuring -----------------------------------------------------------------------------------------------------------------
+# --- Measuring
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def gesso(command, images, batch, seconds, options, instances):
@@ -54,13 +56,17 @@ def ways(name, options, depths=DEPTHS):
     """How a peer is measured: names of rows, each with what its job says besides."""
     if name != "dali":
         return {gpu_peers.LABELS[name]: {}}
-    return {f"DALI {load:g} depth {depth}": {"load": load, "depth": depth} for load in options.loads for depth in depths}
+    return {
+        f"DALI {load:g} depth {depth}": {"load": load, "depth": depth} for load in options.loads for depth in depths
+    }
 
 
 def compare(command, workers, images, batch, options):
     """Rows of one size and batch: name to the rounds' answers."""
     measures = {
-        f"{OWN} x{instances}": lambda instances=instances: gesso(command, images, batch, options.seconds, options, instances)
+        f"{OWN} x{instances}": lambda instances=instances: gesso(
+            command, images, batch, options.seconds, options, instances
+        )
         for instances in options.instances
     }
     for name, worker in workers.items():
@@ -105,7 +111,16 @@ def memory(driver, command, images, options, names):
                 print(f"error: memory, {label}: {error}")
             worker.close()
     # Gesso's program ends by itself: look while it runs, the highest value is the one with everything loaded.
-    flags = ["--device", "gpu", "--images", str(images), "--batch", str(MEMORY_BATCH), "--threads", str(options.threads)]
+    flags = [
+        "--device",
+        "gpu",
+        "--images",
+        str(images),
+        "--batch",
+        str(MEMORY_BATCH),
+        "--threads",
+        str(options.threads),
+    ]
     process = subprocess.Popen([*command, *flags, "--seconds", "2"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     highest = 0
     while process.poll() is None:
@@ -117,7 +132,8 @@ def memory(driver, command, images, options, names):
     return taken
 
 
-# --- Showing -------------------------------------------------------------------------------------------------------------------
+# --- Showing
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def is_own(row):
@@ -154,11 +170,14 @@ def medians(rows):
     alike = {}
     for row in rows:
         alike.setdefault((row["peer"], row["size"], row["batch"]), []).append(row)
-    return [found[0] | {name: statistics.median(row[name] for row in found) for name in FIGURES} for found in alike.values()]
+    return [
+        found[0] | {name: statistics.median(row[name] for row in found) for name in FIGURES} for found in alike.values()
+    ]
 
 
 def lines_of(rows, figure):
-    """Points of a panel by the name of their line. DALI has one, its best; a batch in flight beside another has no latency of its own."""
+    """Points of a panel by the name of their line. DALI has one, its best; a batch in flight beside another has no
+    latency of its own."""
     best = max if figure == "images_per_second" else min
     found = {}
     for row in rows:
@@ -210,31 +229,45 @@ def described(head):
     return f"{head['gpu']}, {head['threads']} threads, {head['rounds']} rounds of {head['seconds']:g} s, in turn"
 
 
-# --- The program ---------------------------------------------------------------------------------------------------------------
+# --- The program
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def arguments():
     peers = list(gpu_peers.PEERS)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
-    parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.ALL_SIZES), default=list(make_bench_images.SIZES))
+    parser.add_argument(
+        "--sizes", nargs="+", choices=list(make_bench_images.ALL_SIZES), default=list(make_bench_images.SIZES)
+    )
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 128])
     parser.add_argument("--peers", nargs="*", choices=peers, default=peers, help="(default: those that import)")
-    parser.add_argument("--loads", type=float, nargs="+", default=[0.65, 1.0], help="DALI's hw_decoder_load (default: 0.65 1.0)")
-    parser.add_argument("--instances", type=int, nargs="+", default=[1], help="of Gesso, each with its own batches in flight")
+    parser.add_argument(
+        "--loads", type=float, nargs="+", default=[0.65, 1.0], help="DALI's hw_decoder_load (default: 0.65 1.0)"
+    )
+    parser.add_argument(
+        "--instances", type=int, nargs="+", default=[1], help="of Gesso, each with its own batches in flight"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1, help="of each measurement (default: %(default)s)")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
-    parser.add_argument("--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold")
-    parser.add_argument("--record", action="store_true", help="also keep the run in benches/results, which pages are made of")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw images/s and latency by batch, two panels for each size")
+    parser.add_argument(
+        "--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="also keep the run in benches/results, which pages are made of"
+    )
+    parser.add_argument(
+        "--svg", type=Path, metavar="FILE", help="also draw images/s and latency by batch, two panels for each size"
+    )
     return parser.parse_args()
 
 
 def measure_all(driver, options):
-    """Prints while it measures; returns everything. What there is so far is in the file of `--json` after each size and batch."""
+    """Prints while it measures; returns everything. What there is so far is in the file of `--json` after each size and
+    batch."""
     head = {"gpu": driver.name, "threads": options.threads, "rounds": options.rounds, "seconds": options.seconds}
     make_bench_images.make(options.images, options.sizes)
     command = pipeline_bench.command()
@@ -284,7 +317,16 @@ def main():
     if options.record and not options.sources:
         columns, body = recorded(rows)
         command = " ".join(["benches/peers/gpu.py", *(word for word in sys.argv[1:] if word != "--record")])
-        print(records.write("gpu-peers", "Beside others on one GPU, images/s", command, described(everything).partition(", ")[2], columns, body))
+        print(
+            records.write(
+                "gpu-peers",
+                "Beside others on one GPU, images/s",
+                command,
+                described(everything).partition(", ")[2],
+                columns,
+                body,
+            )
+        )
     if options.svg:
         options.svg.write_text(picture(rows, f"Decode, resize to 224 x 224, normalize: {title}"))
 

@@ -1,10 +1,11 @@
 """What `gpu.py` measures beside Gesso, each peer in a process of its own: DALI, torchvision, nvImageCodec and CV-CUDA.
 
-All decode JPEGs, resize them to 224x224 with a triangle filter as wide as the scale asks for, and normalize them into one float batch (NCHW) on
-the device, from the same bytes on the host, with a wait for the device after every batch. The first batch of each is compared with Pillow's.
+All decode JPEGs, resize them to 224x224 with a triangle filter as wide as the scale asks for, and normalize them into
+one float batch (NCHW) on the device, from the same bytes on the host, with a wait for the device after every batch. The
+first batch of each is compared with Pillow's.
 
-A process gets jobs as lines of JSON and answers each with one; its first line says that the package imports. Nothing here knows of Gesso.
-"""
+A process gets jobs as lines of JSON and answers each with one; its first line says that the package imports. Nothing
+here knows of Gesso."""
 
 import argparse
 import functools
@@ -28,7 +29,8 @@ from cuda_driver import Driver  # noqa: E402
 SIDE = 224
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 WARM_BATCHES = 5
-# Of normalized values, in the mean: decoders differ in how they fill in colours; another order of channels is 0.4 off and more.
+# Of normalized values, in the mean: decoders differ in how they fill in colours; another order of channels is 0.4 off
+# and more.
 MOST_DIFFERENCE = 0.15
 # Images of a batch that are compared: those at its start, and its last.
 CHECKED = 8
@@ -40,7 +42,8 @@ def read(folder):
     return [np.fromfile(path, np.uint8) for path in sorted(Path(folder).glob("*.jpg"))]
 
 
-# --- What the output must be like ----------------------------------------------------------------------------------------------
+# --- What the output must be like
+# ----------------------------------------------------------------------------------------------
 
 
 def reference(file):
@@ -59,12 +62,15 @@ def check(values, files):
         difference = float(np.abs(values[i] - reference(files[i])).mean())
         # Not a number is no good, either.
         if not difference <= MOST_DIFFERENCE:
-            raise ValueError(f"image {i} differs from Pillow's by {difference:.3f} in the mean, more than {MOST_DIFFERENCE}")
+            raise ValueError(
+                f"image {i} differs from Pillow's by {difference:.3f} in the mean, more than {MOST_DIFFERENCE}"
+            )
         largest = max(largest, difference)
     return largest
 
 
-# --- The peers -----------------------------------------------------------------------------------------------------------------
+# --- The peers
+# -----------------------------------------------------------------------------------------------------------------
 
 
 class Run:
@@ -191,12 +197,16 @@ class Stepwise(Run):
 
 
 def resized(images):
-    """A batch of images (CHW) as torchvision resizes and normalizes them; the arithmetic of `normalize` is done once for all."""
+    """A batch of images (CHW) as torchvision resizes and normalizes them; the arithmetic of `normalize` is done once
+    for all."""
     import torch
     from torchvision.transforms.v2 import InterpolationMode
     from torchvision.transforms.v2 import functional as transforms
 
-    small = [transforms.resize(image, [SIDE, SIDE], interpolation=InterpolationMode.BILINEAR, antialias=True) for image in images]
+    small = [
+        transforms.resize(image, [SIDE, SIDE], interpolation=InterpolationMode.BILINEAR, antialias=True)
+        for image in images
+    ]
     return transforms.normalize(torch.stack(small).float(), MEAN, STD)
 
 
@@ -251,7 +261,9 @@ class CvCuda(NvImageCodec):
         import cvcuda
 
         images = cvcuda.as_images(self.decoded(inputs), cvcuda.Format.RGB8)
-        small = cvcuda.hq_resize(images, [(SIDE, SIDE)] * len(inputs), antialias=True, interpolation=cvcuda.Interp.LINEAR)
+        small = cvcuda.hq_resize(
+            images, [(SIDE, SIDE)] * len(inputs), antialias=True, interpolation=cvcuda.Interp.LINEAR
+        )
         values = cvcuda.convertto(cvcuda.stack(small), cvcuda.Type.F32)
         values = cvcuda.normalize(values, MEAN, [1 / deviation for deviation in STD])
         return cvcuda.reformat(values, cvcuda.TensorLayout.NCHW).cuda()
@@ -261,7 +273,8 @@ PEERS = {"dali": Dali, "torchvision": Torchvision, "nvimagecodec": NvImageCodec,
 LABELS = {"dali": "DALI", "torchvision": "torchvision", "nvimagecodec": "nvImageCodec", "cvcuda": "CV-CUDA"}
 
 
-# --- Their processes -----------------------------------------------------------------------------------------------------------
+# --- Their processes
+# -----------------------------------------------------------------------------------------------------------
 
 
 class PeerError(RuntimeError):
@@ -333,7 +346,11 @@ class Worker:
             self.launch()
             self.versions()
         try:
-            print(json.dumps({name: str(v) if isinstance(v, Path) else v for name, v in job.items()}), file=self.process.stdin, flush=True)
+            print(
+                json.dumps({name: str(v) if isinstance(v, Path) else v for name, v in job.items()}),
+                file=self.process.stdin,
+                flush=True,
+            )
         except BrokenPipeError:
             pass  # the answer is missing, then
         return self.answer()

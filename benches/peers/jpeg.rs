@@ -1,14 +1,16 @@
-//! JPEG decoders on one CPU thread: our own with each kind of vectors, libjpeg-turbo, zune-jpeg and jpeg-decoder, on the same files.
+//! JPEG decoders on one CPU thread: our own with each kind of vectors, libjpeg-turbo, zune-jpeg and jpeg-decoder, on
+//! the same files.
 //!
 //! ```text
 //! cargo bench --bench jpeg [-- --rounds 12] [--plain yes] [--threads 2] [FOLDER...]
 //! ```
 //!
-//! Without folders it makes its own files: photograph-like ones of several sizes, qualities and samplings, progressive ones,
-//! thumbnails and one of 12 megapixels. In every round each decoder in turn decodes all files of a set, one after the other as a loader
-//! does: caches are as its own work left them, and a busy machine is busy for all. Times are the thread's CPU time, the best and the
-//! median of the rounds; ratios are to libjpeg-turbo. `worst` is the smallest ratio of any file of a set. With `--plain` chroma is
-//! repeated, not smoothed. With `--threads` each file is decoded by one thread and by so many together, and times are those of the clock.
+//! Without folders it makes its own files: photograph-like ones of several sizes, qualities and samplings, progressive
+//! ones, thumbnails and one of 12 megapixels. In every round each decoder in turn decodes all files of a set, one after
+//! the other as a loader does: caches are as its own work left them, and a busy machine is busy for all. Times are the
+//! thread's CPU time, the best and the median of the rounds; ratios are to libjpeg-turbo. `worst` is the smallest ratio
+//! of any file of a set. With `--plain` chroma is repeated, not smoothed. With `--threads` each file is decoded by one
+//! thread and by so many together, and times are those of the clock.
 #![expect(clippy::unwrap_used, reason = "files that were just made")]
 #![expect(unsafe_code, reason = "a thread's CPU time comes from a C function")]
 

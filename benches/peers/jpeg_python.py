@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """JPEG decoding on one CPU thread as Python sees it: Gesso, DALI and Pillow on the same files, in turn.
 
     jpeg_python.py [--rounds 9] FOLDER...
 
-Runs in a Python that has pillow, nvidia-dali (where it lacks that, the others are compared) and gesso, or Gesso's by PYTHONPATH=python and
-GESSO_LIBRARY. Each round decodes all files of a folder to RGB by every peer; times are the process's CPU time, the best of the rounds, in
-microseconds an image. `jpeg.rs` compares the decoders themselves.
+Runs in a Python that has pillow, nvidia-dali (where it lacks that, the others are compared) and gesso, or Gesso's by
+PYTHONPATH=python and GESSO_LIBRARY. Each round decodes all files of a folder to RGB by every peer; times are the
+process's CPU time, the best of the rounds, in microseconds an image. `jpeg.rs` compares the decoders themselves.
 """
+
 import argparse
 import io
 import pathlib
@@ -66,7 +67,9 @@ def main():
                 decode()
                 times[name].append((time.process_time() - began) / len(files) * 1e6)
         for name, rounds in times.items():
-            print(f"{folder.name:24} {len(files):5} {name:8} {min(rounds):9.0f}  {min(rounds) / min(times['gesso']):.2f}")
+            print(
+                f"{folder.name:24} {len(files):5} {name:8} {min(rounds):9.0f}  {min(rounds) / min(times['gesso']):.2f}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""A long video through `inputs.video`: when the first batch comes, how fast the others follow, and the most memory that is taken meanwhile, of the host
-and of the GPU. `video.py --minutes` runs it."""
+"""A long video through `inputs.video`: when the first batch comes, how fast the others follow, and the most memory that
+is taken meanwhile, of the host and of the GPU. `video.py --minutes` runs it."""
 
 import contextlib
 import importlib
@@ -28,20 +28,29 @@ def repeated(file, minutes):
     with av.open(io.BytesIO(file.tobytes())) as short, av.open(out, "w", format="mp4") as made:
         source = short.streams.video[0]
         stream = made.add_stream_from_template(source)
-        packets = [(bytes(packet), packet.pts, packet.dts, packet.is_keyframe) for packet in short.demux(source) if packet.size]
+        packets = [
+            (bytes(packet), packet.pts, packet.dts, packet.is_keyframe) for packet in short.demux(source) if packet.size
+        ]
         step = round(1 / RATE / source.time_base)
         times = -(-minutes * 60 * RATE // len(packets))
         for i in range(times * len(packets)):
             data, pts, dts, is_key = packets[i % len(packets)]
             later = i // len(packets) * len(packets) * step
             packet = av.Packet(data)
-            packet.pts, packet.dts, packet.time_base, packet.is_keyframe, packet.stream = pts + later, dts + later, source.time_base, is_key, stream
+            packet.pts, packet.dts, packet.time_base, packet.is_keyframe, packet.stream = (
+                pts + later,
+                dts + later,
+                source.time_base,
+                is_key,
+                stream,
+            )
             made.mux(packet)
     return np.frombuffer(out.getvalue(), np.uint8), times * len(packets)
 
 
 class Watch:
-    """The most that two measures have been above what they were at first: bytes of a process on the host, and of all on the GPU."""
+    """The most that two measures have been above what they were at first: bytes of a process on the host, and of all on
+    the GPU."""
 
     def __init__(self, resident, gpu):
         self._measures = [resident]
@@ -70,7 +79,9 @@ class Watch:
 
     def __str__(self):
         names = ("of the host", "of the GPU")
-        return ", ".join(f"{(most - first) / 2**20:.0f} MiB {name}" for most, first, name in zip(self.most, self._first, names))
+        return ", ".join(
+            f"{(most - first) / 2**20:.0f} MiB {name}" for most, first, name in zip(self.most, self._first, names)
+        )
 
 
 def _resident():
@@ -82,7 +93,9 @@ def _define(package, gpu):
     settings = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
     pipe = module.Pipeline(BATCH, 4, 0 if gpu else None, **settings)
     with pipe:
-        video = module.fn.experimental.inputs.video(name="VIDEO", sequence_length=LENGTH, device="mixed" if gpu else "cpu")
+        video = module.fn.experimental.inputs.video(
+            name="VIDEO", sequence_length=LENGTH, device="mixed" if gpu else "cpu"
+        )
         pipe.set_outputs(module.fn.resize(video, size=[SIDE, SIDE]))
     return pipe
 
@@ -128,7 +141,12 @@ def _server(gpu, files):
         config = f'backend: "gesso"\ninstance_group [{{ kind: {kind} count: 1 }}]\n'
         serialized = _define("gesso", gpu).serialize()
         write_model(Path(folder), "video", serialized, config)
-        write_model(Path(folder), "named", serialized, config + f'parameters {{ key: "files.VIDEO" value {{ string_value: "{named}" }} }}\n')
+        write_model(
+            Path(folder),
+            "named",
+            serialized,
+            config + f'parameters {{ key: "files.VIDEO" value {{ string_value: "{named}" }} }}\n',
+        )
         # Without it the server keeps every response until the last one; servers before 2025 do not know it.
         with _started(Server, folder, ["--grpc-max-response-pool-size=4"]) as server:
             yield server
@@ -157,7 +175,10 @@ def _report(name, batches, resident, gpu, warm):
             first = first or time.perf_counter() - begun
             frames += count
         took = time.perf_counter() - begun
-    print(f"{name:<8} first batch after {first * 1000:.0f} ms; {frames} frames in {took:.1f} s, {frames / took:.0f} frames/s; at most {watch} more", flush=True)
+    print(
+        f"{name:<8} first batch after {first * 1000:.0f} ms; {frames} frames in {took:.1f} s, {frames / took:.0f} frames/s; at most {watch} more",
+        flush=True,
+    )
 
 
 def measure(short, long, gpu, with_server):

@@ -1,16 +1,16 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """A model and its preprocessing on one GPU, in one process: images/s of both together, Gesso and DALI in turn.
 
     benches/peers/model.py                                        two models, batches of 128 and 32
     benches/peers/model.py --models resnet50 --batch 128 --peers synthetic gesso:2 gesso:2:1.0 gesso:2:0.5
 
-A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD]` or `dali:DEPTH:LOAD`; LOAD is `hw_decoder_load`, absent
-where Gesso decides. The model is torchvision's with random weights, in half precision, recorded as a CUDA graph. JPEGs of 500x375 are
-decoded, resized to 224x224 and normalized into the tensor that the model reads: by Gesso with `gesso_instance_run_into` from LANES threads;
-DALI's answer is copied there.
+A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD]` or `dali:DEPTH:LOAD`; LOAD is
+`hw_decoder_load`, absent where Gesso decides. The model is torchvision's with random weights, in half precision,
+recorded as a CUDA graph. JPEGs of 500x375 are decoded, resized to 224x224 and normalized into the tensor that the model
+reads: by Gesso with `gesso_instance_run_into` from LANES threads; DALI's answer is copied there.
 
-Needs PyTorch and torchvision with CUDA, a C compiler, the package in python/ with its library (`GESSO_LIBRARY`), and for DALI its package
-nvidia-dali-cuda130.
+Needs PyTorch and torchvision with CUDA, a C compiler, the package in python/ with its library (`GESSO_LIBRARY`), and
+for DALI its package nvidia-dali-cuda130.
 """
 
 import argparse
@@ -40,8 +40,8 @@ SAMPLE_BYTES = 3 * SIDE * SIDE * 2
 PEERS = ["synthetic", "gesso:1", "gesso:2", "gesso:4", "gesso:2:1.0", "dali:3:1.0", "dali:3:0.65"]
 # What Gesso asks for each sample: in C, so that Python's lock is not what is measured.
 MEMORY = """
-#include <stdint.h>
-#include <stddef.h>
+# include <stdint.h>
+# include <stddef.h>
 struct target { size_t size; void *data; int32_t device; };
 struct memory { char *data; size_t stride; };
 int32_t place(void *user, size_t output, size_t sample, const void *tensor, struct target *target) {
@@ -69,7 +69,8 @@ def files_of(folder):
     return [np.fromfile(path, np.uint8) for path in sorted(Path(folder).glob("*.jpg"))]
 
 
-# --- The model ------------------------------------------------------------------------------------------------------------------
+# --- The model
+# ------------------------------------------------------------------------------------------------------------------
 
 
 class Model:
@@ -83,7 +84,9 @@ class Model:
         self.graphs, self.outputs = [], []
         if name == "none":
             return
-        network = getattr(torchvision.models, name)(weights=None).cuda().half().eval().to(memory_format=torch.channels_last)
+        network = (
+            getattr(torchvision.models, name)(weights=None).cuda().half().eval().to(memory_format=torch.channels_last)
+        )
         pool = None
         for tensor in self.inputs:
             run = lambda tensor=tensor: network(tensor.contiguous(memory_format=torch.channels_last))
@@ -108,7 +111,8 @@ class Model:
         return event
 
 
-# --- Who fills the inputs -------------------------------------------------------------------------------------------------------
+# --- Who fills the inputs
+# -------------------------------------------------------------------------------------------------------
 
 
 class Synthetic:
@@ -141,10 +145,17 @@ class Gesso:
         data, pipeline = chain().serialize(), ctypes.c_void_p()
         self.library.call("gesso_pipeline_load", data, len(data), 1, ctypes.byref(pipeline))
         self.lib = self.library.library()
-        self.lib.gesso_instance_run_into.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_void_p] * 3
+        self.lib.gesso_instance_run_into.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+        ] + [ctypes.c_void_p] * 3
         self.instances = []
         for _ in range(lanes):
-            made = self.library.InstanceOptions(ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=options.multiprocessors)
+            made = self.library.InstanceOptions(
+                ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=options.multiprocessors
+            )
             instance = ctypes.c_void_p()
             self.library.call("gesso_instance_create", pipeline, ctypes.byref(made), ctypes.byref(instance))
             self.instances.append(instance)
@@ -167,7 +178,10 @@ class Gesso:
             batch = first
             while not stop.is_set():
                 i = free.get()
-                given, memory = self.batches[batch % len(self.batches)][0], Memory(model.inputs[i].data_ptr(), SAMPLE_BYTES)
+                given, memory = (
+                    self.batches[batch % len(self.batches)][0],
+                    Memory(model.inputs[i].data_ptr(), SAMPLE_BYTES),
+                )
                 batch, result = batch + 1, ctypes.c_void_p()
                 began = time.perf_counter()
                 status = self.lib.gesso_instance_run_into(
@@ -223,7 +237,8 @@ class Dali:
         return [lane]
 
 
-# --- Both ---------------------------------------------------------------------------------------------------------------------
+# --- Both
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def made(peer, options, files, batch, place):
@@ -304,21 +319,35 @@ def compare(name, batch, sources, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["resnet50", "mobilenet_v3_small"], help="names of torchvision's, or `none`")
+    parser.add_argument(
+        "--models", nargs="+", default=["resnet50", "mobilenet_v3_small"], help="names of torchvision's, or `none`"
+    )
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 32])
     parser.add_argument("--peers", nargs="+", default=PEERS)
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
     parser.add_argument("--threads", type=int, default=16, help="of the host, for all lanes together")
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--priority", type=int, default=0, help="of the model's stream: 0, as any stream has, to -5, before all others (default: %(default)s)")
-    parser.add_argument("--multiprocessors", type=int, default=0, help="of the device that Gesso's work may take; 0: all (default: %(default)s)")
+    parser.add_argument(
+        "--priority",
+        type=int,
+        default=0,
+        help="of the model's stream: 0, as any stream has, to -5, before all others (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--multiprocessors",
+        type=int,
+        default=0,
+        help="of the device that Gesso's work may take; 0: all (default: %(default)s)",
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
     make_bench_images.make(options.images)
     files, rows = files_of(options.images / "500x375"), []
-    print(f"{torch.cuda.get_device_name()}, {options.threads} threads, {options.rounds} rounds of {options.seconds:g} s in turn, images/s")
+    print(
+        f"{torch.cuda.get_device_name()}, {options.threads} threads, {options.rounds} rounds of {options.seconds:g} s in turn, images/s"
+    )
     with tempfile.TemporaryDirectory() as folder:
         place = compiled(folder)
         for batch in options.batch:

@@ -1,14 +1,16 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Operators one by one: Gesso and DALI on the same serialized pipelines and inputs, in turn.
 
-    benches/peers/operators.py [NAME ...] [--gpu] [--threads 1 2] [--batch 16] [--rounds 3] [--seconds 0.4] [--below 1.3]
+    benches/peers/operators.py [NAME ...] [--gpu] [--threads 1 2] [--batch 16] [--rounds 3] [--seconds 0.4] [--below
+    1.3]
 
-NAMEs are parts of the rows' names; none means every row. Needs the packages nvidia-dali-cuda130 and pillow, and cargo or `--program`; a GPU
-only for `--gpu`. On the CPU both sides read the inputs where they are, without a copy, and leave the output in their own memory; with
-`--gpu` inputs come from the host, outputs stay on the device, and a batch is done when the device is. Prints milliseconds for a batch of
-images of 500x375: of each side the best of the rounds' medians, which other work on the machine disturbs least. With --below only rows
-with a smaller ratio are printed.
+NAMEs are parts of the rows' names; none means every row. Needs the packages nvidia-dali-cuda130 and pillow, and cargo
+or `--program`; a GPU only for `--gpu`. On the CPU both sides read the inputs where they are, without a copy, and leave
+the output in their own memory; with `--gpu` inputs come from the host, outputs stay on the device, and a batch is done
+when the device is. Prints milliseconds for a batch of images of 500x375: of each side the best of the rounds' medians,
+which other work on the machine disturbs least. With --below only rows with a smaller ratio are printed.
 """
+
 import argparse
 import io
 import json
@@ -21,9 +23,10 @@ import tempfile
 import time
 
 import numpy as np
-from PIL import Image
-from nvidia.dali import Pipeline, fn, math as dali_math, pipeline_def, types
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali import math as dali_math
 from nvidia.dali._utils import dali_trace
+from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
@@ -41,7 +44,11 @@ def photo(i):
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
     coarse = rng.normal(128, 40, (HEIGHT // 12 + 1, WIDTH // 12 + 1, 3)).clip(0, 255).astype(np.uint8)
     coarse = np.asarray(Image.fromarray(coarse).resize((WIDTH, HEIGHT), Image.BICUBIC), np.float32)
-    return (coarse + 30 * np.sin(x * 0.1 + y * 0.07)[..., None] + rng.normal(0, 7, (HEIGHT, WIDTH, 1))).clip(0, 255).astype(np.uint8)
+    return (
+        (coarse + 30 * np.sin(x * 0.1 + y * 0.07)[..., None] + rng.normal(0, 7, (HEIGHT, WIDTH, 1)))
+        .clip(0, 255)
+        .astype(np.uint8)
+    )
 
 
 def encoded(kind, **options):
@@ -49,6 +56,7 @@ def encoded(kind, **options):
         file = io.BytesIO()
         Image.fromarray(photo(i)).save(file, kind, **options)
         return np.frombuffer(file.getvalue(), np.uint8)
+
     return encode
 
 
@@ -71,7 +79,9 @@ WEBP, WEBP_LOSSLESS = (encoded("WEBP", quality=90), None), (encoded("WEBP", loss
 
 
 def resize(interpolation, width, height, **options):
-    return lambda x: fn.resize(x, resize_x=width, resize_y=height, interp_type=getattr(types, "INTERP_" + interpolation), **options)
+    return lambda x: fn.resize(
+        x, resize_x=width, resize_y=height, interp_type=getattr(types, "INTERP_" + interpolation), **options
+    )
 
 
 def reduction(name, **options):
@@ -94,12 +104,18 @@ ROWS = {
     "resize lanczos 900x700": (IMAGE, resize("LANCZOS3", 900, 700)),
     "resize nearest 224x224": (IMAGE, resize("NN", 224, 224)),
     "resize nearest 900x700": (IMAGE, resize("NN", 900, 700)),
-    "resize_crop_mirror 224x224": (IMAGE, lambda x: fn.resize_crop_mirror(x, resize_shorter=256, crop=(224, 224), mirror=1)),
+    "resize_crop_mirror 224x224": (
+        IMAGE,
+        lambda x: fn.resize_crop_mirror(x, resize_shorter=256, crop=(224, 224), mirror=1),
+    ),
     "rotate linear": (IMAGE, lambda x: fn.rotate(x, angle=20.0, fill_value=0)),
     "rotate nearest": (IMAGE, lambda x: fn.rotate(x, angle=20.0, fill_value=0, interp_type=types.INTERP_NN)),
     "warp_affine linear": (IMAGE, lambda x: fn.warp_affine(x, matrix=SLANTED, fill_value=0)),
     "warp_affine linear, edge": (IMAGE, lambda x: fn.warp_affine(x, matrix=SLANTED)),
-    "warp_affine nearest": (IMAGE, lambda x: fn.warp_affine(x, matrix=SLANTED, fill_value=0, interp_type=types.INTERP_NN)),
+    "warp_affine nearest": (
+        IMAGE,
+        lambda x: fn.warp_affine(x, matrix=SLANTED, fill_value=0, interp_type=types.INTERP_NN),
+    ),
     "warp_affine linear gray": (GRAY, lambda x: fn.warp_affine(x, matrix=SLANTED, fill_value=0)),
     "warp_affine linear of float": (FLOAT, lambda x: fn.warp_affine(x, matrix=SLANTED, fill_value=0)),
     "warp_perspective": (IMAGE, lambda x: fn.experimental.warp_perspective(x, matrix=PERSPECTIVE, fill_value=0)),
@@ -118,15 +134,36 @@ ROWS = {
     "paste": (IMAGE, lambda x: fn.paste(x, ratio=1.5, fill_value=(1, 2, 3))),
     "erase": (IMAGE, lambda x: fn.erase(x, anchor=[50, 60], shape=[100, 200], fill_value=7)),
     "grid_mask": (IMAGE, lambda x: fn.grid_mask(x, tile=50, ratio=0.5, angle=0.3)),
-    "multi_paste": (IMAGE, lambda x: fn.multi_paste(x, in_ids=np.int32([0, 1]), in_anchors=np.int32([[0, 0], [10, 20]]), shapes=np.int32([[200, 200]] * 2), output_size=(375, 500))),
+    "multi_paste": (
+        IMAGE,
+        lambda x: fn.multi_paste(
+            x,
+            in_ids=np.int32([0, 1]),
+            in_anchors=np.int32([[0, 0], [10, 20]]),
+            shapes=np.int32([[200, 200]] * 2),
+            output_size=(375, 500),
+        ),
+    ),
     "brightness_contrast": (IMAGE, lambda x: fn.brightness_contrast(x, brightness=1.1, contrast=1.2)),
     "brightness to float": (IMAGE, lambda x: fn.brightness(x, brightness=1.1, dtype=types.FLOAT)),
     "color_twist": (IMAGE, lambda x: fn.color_twist(x, hue=20.0, saturation=1.2, brightness=1.1, contrast=1.2)),
     "hsv": (IMAGE, lambda x: fn.hsv(x, hue=20.0, saturation=1.2, value=1.1)),
-    "color_space RGB to gray": (IMAGE, lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.GRAY)),
-    "color_space RGB to YCbCr": (IMAGE, lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr)),
-    "color_space YCbCr to RGB": (IMAGE, lambda x: fn.color_space_conversion(x, image_type=types.YCbCr, output_type=types.RGB)),
-    "color_space RGB to BGR": (IMAGE, lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.BGR)),
+    "color_space RGB to gray": (
+        IMAGE,
+        lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.GRAY),
+    ),
+    "color_space RGB to YCbCr": (
+        IMAGE,
+        lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr),
+    ),
+    "color_space YCbCr to RGB": (
+        IMAGE,
+        lambda x: fn.color_space_conversion(x, image_type=types.YCbCr, output_type=types.RGB),
+    ),
+    "color_space RGB to BGR": (
+        IMAGE,
+        lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.BGR),
+    ),
     "equalize": (IMAGE, lambda x: fn.experimental.equalize(x)),
     "gaussian_blur 5": (IMAGE, lambda x: fn.gaussian_blur(x, window_size=5)),
     "gaussian_blur 11": (IMAGE, lambda x: fn.gaussian_blur(x, window_size=11)),
@@ -136,11 +173,26 @@ ROWS = {
     "normalize": (IMAGE, lambda x: fn.normalize(x)),
     "normalize axes HW": (IMAGE, lambda x: fn.normalize(x, axes=[0, 1])),
     "normalize of float": (FLOAT, lambda x: fn.normalize(x, axes=[0, 1])),
-    "normalize given": (IMAGE, lambda x: fn.normalize(x, mean=np.float32(MEAN).reshape(1, 1, 3), stddev=np.float32(STD).reshape(1, 1, 3))),
-    "crop_mirror_normalize CHW": (IMAGE, lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD)),
-    "crop_mirror_normalize HWC": (IMAGE, lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="HWC", mean=MEAN, std=STD)),
-    "crop_mirror_normalize CHW half": (IMAGE, lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT16, output_layout="CHW", mean=MEAN, std=STD)),
-    "crop_mirror_normalize mirror": (IMAGE, lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, mirror=1)),
+    "normalize given": (
+        IMAGE,
+        lambda x: fn.normalize(x, mean=np.float32(MEAN).reshape(1, 1, 3), stddev=np.float32(STD).reshape(1, 1, 3)),
+    ),
+    "crop_mirror_normalize CHW": (
+        IMAGE,
+        lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD),
+    ),
+    "crop_mirror_normalize HWC": (
+        IMAGE,
+        lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="HWC", mean=MEAN, std=STD),
+    ),
+    "crop_mirror_normalize CHW half": (
+        IMAGE,
+        lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT16, output_layout="CHW", mean=MEAN, std=STD),
+    ),
+    "crop_mirror_normalize mirror": (
+        IMAGE,
+        lambda x: fn.crop_mirror_normalize(x, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, mirror=1),
+    ),
     "x * 1.5 + 3": (IMAGE, lambda x: x * 1.5 + 3.0),
     "x + x": (IMAGE, lambda x: x + x),
     "float x * 1.5": (FLOAT, lambda x: x * 1.5),
@@ -161,9 +213,20 @@ ROWS = {
     "reductions.sum of float": (FLOAT, reduction("sum")),
     "reductions.max": (IMAGE, reduction("max")),
     "reductions.max axis H": (IMAGE, reduction("max", axes=[0])),
-    "reductions.std_dev axes HW": (IMAGE, lambda x: fn.reductions.std_dev(x, fn.reductions.mean(x, axes=[0, 1], keep_dims=True), axes=[0, 1])),
-    "lookup_table": (PLANE, lambda x: fn.lookup_table(x, keys=list(range(256)), values=[float(255 - i) for i in range(256)], dtype=types.UINT8)),
-    "lookup_table to float": (PLANE, lambda x: fn.lookup_table(x, keys=list(range(256)), values=[i / 255 for i in range(256)])),
+    "reductions.std_dev axes HW": (
+        IMAGE,
+        lambda x: fn.reductions.std_dev(x, fn.reductions.mean(x, axes=[0, 1], keep_dims=True), axes=[0, 1]),
+    ),
+    "lookup_table": (
+        PLANE,
+        lambda x: fn.lookup_table(
+            x, keys=list(range(256)), values=[float(255 - i) for i in range(256)], dtype=types.UINT8
+        ),
+    ),
+    "lookup_table to float": (
+        PLANE,
+        lambda x: fn.lookup_table(x, keys=list(range(256)), values=[i / 255 for i in range(256)]),
+    ),
     "one_hot": (CLASSES, lambda x: fn.one_hot(x, num_classes=64)),
     "stack": (IMAGE, lambda x: fn.stack(x, x)),
     "cat axis 2": (IMAGE, lambda x: fn.cat(x, x, axis=2)),
@@ -188,7 +251,10 @@ ROWS = {
     "decode JPEG": (JPEG, lambda x: fn.decoders.image(x)),
     "decode JPEG gray": (JPEG, lambda x: fn.decoders.image(x, output_type=types.GRAY)),
     "decode JPEG progressive": (PROGRESSIVE, lambda x: fn.decoders.image(x)),
-    "decode JPEG slice": (JPEG, lambda x: fn.decoders.image_slice(x, rel_start=[0.2, 0.2], rel_shape=[0.5, 0.5], axes=[0, 1])),
+    "decode JPEG slice": (
+        JPEG,
+        lambda x: fn.decoders.image_slice(x, rel_start=[0.2, 0.2], rel_shape=[0.5, 0.5], axes=[0, 1]),
+    ),
     "decode PNG": (PNG, lambda x: fn.decoders.image(x)),
     "decode BMP": (BMP, lambda x: fn.decoders.image(x)),
     "decode TIFF": (TIFF, lambda x: fn.decoders.image(x)),
@@ -211,7 +277,9 @@ class Row:
 
         @pipeline_def(batch_size=batch, num_threads=1, device_id=0 if driver else None, prefetch_queue_depth=1, seed=42)
         def alone():
-            x = fn.external_source(name="X", dtype=TYPES[first.dtype.name], ndim=first.ndim, layout=layout, no_copy=not driver)
+            x = fn.external_source(
+                name="X", dtype=TYPES[first.dtype.name], ndim=first.ndim, layout=layout, no_copy=not driver
+            )
             return operator(x.gpu() if driver else x)
 
         self.make = alone
@@ -224,7 +292,15 @@ class Row:
         options = {"--batch": len(self.files), "--threads": threads, "--seconds": seconds}
         if self.driver:
             options["--device"] = "gpu"
-        command = [program, "bench", "--json", self.file, "--input", inputs, *(str(part) for pair in options.items() for part in pair)]
+        command = [
+            program,
+            "bench",
+            "--json",
+            self.file,
+            "--input",
+            inputs,
+            *(str(part) for pair in options.items() for part in pair),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr.strip())
@@ -264,7 +340,10 @@ def main():
     program = options.program or ROOT / "target" / "release" / "gesso"
     if options.program is None:
         subprocess.run(["cargo", "build", "--quiet", "--release", "--bin", "gesso"], cwd=ROOT, check=True)
-    print(f"{'operator':36}" + "".join(f"{f'{n} threads: Gesso ms':>22}{'DALI ms':>9}{'ratio':>7}" for n in options.threads))
+    print(
+        f"{'operator':36}"
+        + "".join(f"{f'{n} threads: Gesso ms':>22}{'DALI ms':>9}{'ratio':>7}" for n in options.threads)
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, (reads, operator) in ROWS.items():
             if options.names and not any(part in name for part in options.names):
@@ -275,7 +354,10 @@ def main():
             try:
                 row = Row(pathlib.Path(folder), reads, operator, options.batch, driver)
                 for threads in options.threads:
-                    rounds = [(row.gesso(program, threads, options.seconds), row.dali(threads, options.seconds)) for _ in range(options.rounds)]
+                    rounds = [
+                        (row.gesso(program, threads, options.seconds), row.dali(threads, options.seconds))
+                        for _ in range(options.rounds)
+                    ]
                     ours, theirs = map(min, zip(*rounds))
                     ratios.append(theirs / ours)
                     line += f"{ours:22.2f}{theirs:9.2f}{ratios[-1]:7.2f}"

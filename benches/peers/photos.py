@@ -1,4 +1,5 @@
 """The images of these benchmarks: JPEGs like photographs, which it makes in .cache/bench."""
+
 import pathlib
 
 import numpy as np

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """What Python costs, in DALI's package and in Gesso's, in one run on the host's CPU:
 
     import       a fresh interpreter that imports the package, less one that imports numpy
@@ -11,6 +11,7 @@
 
 Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). Prints a table of medians.
 """
+
 import argparse
 import importlib
 import statistics

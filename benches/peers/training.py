@@ -1,17 +1,20 @@
-"""Images/s of a classifier's training input: JPEG files, decode, random resized crop to 224, flip, normalize; Gesso beside its peers.
+"""Images/s of a classifier's training input: JPEG files, decode, random resized crop to 224, flip, normalize; Gesso
+beside its peers.
 
     python benches/peers/training.py make FOLDER                     5,000 files of 500 x 375 in 10 classes, and the same in 10 tar archives
     python benches/peers/training.py PEER FOLDER                     one peer, with the interpreter that has it
     python benches/peers/training.py table FOLDER --peer gesso=PYTHON --peer dali=PYTHON ... [--rounds 3]
-                                                                     all in turn, each by its own interpreter; medians as a table
+                                                                     all in turn, each by its own interpreter; medians
+                                                                     as a table
     ... [--device cpu|gpu] [--workers 2] [--batch 64]                where images are decoded and worked on, by how many, in batches of how many
 
-Peers: `gesso` and `dali`, the same definition on the files; `gesso-tar`, Gesso on the archives; `torch`, PyTorch's `DataLoader` with torchvision's v2
-transforms on Pillow's images, as torchvision's own recipe has them; `torch-jpeg`, the same on tensors that torchvision's libjpeg decoded;
-`webdataset`, the package of that name on the archives, with the transforms of `torch`. All use `--workers` workers: threads, or processes for torch's
-loaders. With `--device gpu` Gesso and DALI decode and compute on GPU 0 and a batch is taken there as a tensor, without a copy; torch's loaders stay on
-the host, pin their batches and copy them to the GPU. Every batch is waited for. `--keep FILE` adds the rounds to those of earlier runs.
-"""
+Peers: `gesso` and `dali`, the same definition on the files; `gesso-tar`, Gesso on the archives; `torch`, PyTorch's
+`DataLoader` with torchvision's v2 transforms on Pillow's images, as torchvision's own recipe has them; `torch-jpeg`,
+the same on tensors that torchvision's libjpeg decoded; `webdataset`, the package of that name on the archives, with the
+transforms of `torch`. All use `--workers` workers: threads, or processes for torch's loaders. With `--device gpu` Gesso
+and DALI decode and compute on GPU 0 and a batch is taken there as a tensor, without a copy; torch's loaders stay on the
+host, pin their batches and copy them to the GPU. Every batch is waited for. `--keep FILE` adds the rounds to those of
+earlier runs."""
 
 import argparse
 import io
@@ -99,12 +102,18 @@ def pipeline(package, setting, read, **settings):
     fn, types = package.fn, package.types
 
     @package.pipeline_def(
-        batch_size=setting.batch, num_threads=setting.workers, device_id=0 if setting.is_gpu else None, seed=1, **settings
+        batch_size=setting.batch,
+        num_threads=setting.workers,
+        device_id=0 if setting.is_gpu else None,
+        seed=1,
+        **settings,
     )
     def define():
         encoded, labels = read(fn)
         decoder = "mixed" if setting.is_gpu else "cpu"
-        image = fn.decoders.image_random_crop(encoded, device=decoder, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
+        image = fn.decoders.image_random_crop(
+            encoded, device=decoder, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3]
+        )
         image = fn.resize(image, size=[SIDE, SIDE])
         image = fn.crop_mirror_normalize(
             image,
@@ -128,11 +137,15 @@ def pipeline(package, setting, read, **settings):
 
 
 def of_files(folder):
-    return lambda fn: fn.readers.file(file_root=str(folder / "images"), random_shuffle=True, name="reader", prefetch_queue_depth=2)
+    return lambda fn: fn.readers.file(
+        file_root=str(folder / "images"), random_shuffle=True, name="reader", prefetch_queue_depth=2
+    )
 
 
 def of_archives(folder):
-    return lambda fn: fn.readers.webdataset(paths=archives_of(folder), ext=["jpg", "cls"], random_shuffle=True, name="reader")
+    return lambda fn: fn.readers.webdataset(
+        paths=archives_of(folder), ext=["jpg", "cls"], random_shuffle=True, name="reader"
+    )
 
 
 def gesso(setting):
@@ -205,7 +218,9 @@ def webdataset(setting):
     import webdataset as wds
 
     steps, archives = transforms(decoded=False), archives_of(setting.folder)
-    data = wds.WebDataset(archives, shardshuffle=ARCHIVES, nodesplitter=wds.split_by_node, empty_check=False).shuffle(1000)
+    data = wds.WebDataset(archives, shardshuffle=ARCHIVES, nodesplitter=wds.split_by_node, empty_check=False).shuffle(
+        1000
+    )
     data = data.decode("pil").to_tuple("jpg", "cls").map_tuple(steps, int).batched(setting.batch, partial=False)
     settings = {"num_workers": setting.workers, "persistent_workers": True, "pin_memory": setting.is_gpu}
     return batches_of(wds.WebLoader(data, batch_size=None, **settings), setting)
@@ -251,11 +266,21 @@ NAMES = {"gesso": "Gesso, files", "gesso-tar": "Gesso, tar archives", "dali": "D
 
 
 def table(setting, interpreters, rounds, seconds, keep, record):
-    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs. With `record` the table is kept in benches/results."""
+    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs. With `record` the table is
+    kept in benches/results."""
     found = json.loads(keep.read_text()) if keep and keep.exists() else {}
     for _ in range(rounds):
         for peer, python in interpreters.items():
-            command = [python, __file__, peer, str(setting.folder), "--seconds", str(seconds), "--device", setting.device]
+            command = [
+                python,
+                __file__,
+                peer,
+                str(setting.folder),
+                "--seconds",
+                str(seconds),
+                "--device",
+                setting.device,
+            ]
             command += ["--workers", str(setting.workers), "--batch", str(setting.batch)]
             command += ["--multiprocessors", str(setting.multiprocessors)] if setting.multiprocessors else []
             done = subprocess.run(command, capture_output=True, text=True)
@@ -271,7 +296,11 @@ def table(setting, interpreters, rounds, seconds, keep, record):
     body = []
     for peer, each in found.items():
         rows = ", ".join(f"{speed:,.0f}" for speed, _ in each)
-        slower = "" if "gesso" not in speeds or peer.startswith("gesso") else f"{speeds['gesso'] / speeds[peer]:.1f} times slower"
+        slower = (
+            ""
+            if "gesso" not in speeds or peer.startswith("gesso")
+            else f"{speeds['gesso'] / speeds[peer]:.1f} times slower"
+        )
         cost = f"{statistics.median(cost for _, cost in each):.3g}"
         print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {cost} | {slower} |")
         body.append([NAMES.get(peer, peer), round(speeds[peer]), rows, cost, slower])
@@ -294,11 +323,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--keep", type=Path, metavar="FILE")
-    parser.add_argument("--record", action="store_true", help="also keep the table in benches/results, which pages are made of")
+    parser.add_argument(
+        "--record", action="store_true", help="also keep the table in benches/results, which pages are made of"
+    )
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--multiprocessors", type=int, metavar="N", help="of the GPU, that `gesso` may take (default: all)")
+    parser.add_argument(
+        "--multiprocessors", type=int, metavar="N", help="of the GPU, that `gesso` may take (default: all)"
+    )
     options = parser.parse_args()
     setting = Setting(options.folder, options.device, options.workers, options.batch, options.multiprocessors)
     if options.what == "make":

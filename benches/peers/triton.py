@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Decode + resize to 224x224 + normalize through a real Triton server: throughput, latency, and where the time went.
 
     benches/peers/triton.py                            on the GPU: compressed images in system shared memory, tensors out
@@ -7,20 +7,23 @@
     benches/peers/triton.py --in body --out body       everything through the socket
     benches/peers/triton.py --request-batch 1 8 32     requests of so many images, too
     benches/peers/triton.py --device cpu --out system --concurrency 16 --in-process 2
-                                                       on the host, beside the same with two threads in process (cargo), in turn
+                                                       on the host, beside the same with two threads in process (cargo),
+                                                       in turn
     benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which keeps
-                                                       both inputs and outputs in CUDA shared memory (but at concurrency 1)
+                                                       both inputs and outputs in CUDA shared memory (but at concurrency
+                                                       1)
 
-A request of several images is one tensor, each file zero-padded to the longest of the request, as clients send them to DALI's backend.
+A request of several images is one tensor, each file zero-padded to the longest of the request, as clients send them to
+DALI's backend.
 
-Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a model that only
-hands its input on, under the same load. Server's times are Triton's own
-statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
-with the answer over the socket before the clock starts. The last columns: the processor's time for a request, of the server and of the
-client, and how busy the server's busiest thread was. With --in-process the last lines say how much of that speed the server has, and of what it could have where an image costs what it
-does in process and a request what it does of the identity model, or of `pad`, whose answers are as long as Gesso's: the processor's time for
-both is all that there is.
-"""
+Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a
+model that only hands its input on, under the same load. Server's times are Triton's own
+statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is
+compared with the answer over the socket before the clock starts. The last columns: the processor's time for a request,
+of the server and of the client, and how busy the server's busiest thread was. With --in-process the last lines say how
+much of that speed the server has, and of what it could have where an image costs what it does in process and a request
+what it does of the identity model, or of `pad`, whose answers are as long as Gesso's: the processor's time for both is
+all that there is."""
 
 import argparse
 import base64
@@ -69,7 +72,9 @@ class Post:
         self.address = address
 
     def __call__(self, path, body=None):
-        request = urllib.request.Request(f"http://{self.address}/v2/{path}", method="POST" if body is not None else "GET")
+        request = urllib.request.Request(
+            f"http://{self.address}/v2/{path}", method="POST" if body is not None else "GET"
+        )
         request.data = json.dumps(body).encode() if body is not None else None
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -149,12 +154,15 @@ def of_images(images, count):
     for first in range(len(images)):
         some = [images[(first + i) % len(images)] for i in range(count)]
         longest = max(map(len, some))
-        requests.append(Request(INPUT, "UINT8", [count, longest], b"".join(image.ljust(longest, b"\0") for image in some)))
+        requests.append(
+            Request(INPUT, "UINT8", [count, longest], b"".join(image.ljust(longest, b"\0") for image in some))
+        )
     return requests
 
 
 class Load:
-    """The prepared requests to one model at one concurrency, and where their answers go, which have at most `answer_bytes`."""
+    """The prepared requests to one model at one concurrency, and where their answers go, which have at most
+    `answer_bytes`."""
 
     def __init__(self, stack, post, driver, model, output, requests, answer_bytes, options, concurrency):
         self.post, self.model, self.output, self.count = post, model, output, requests[0].shape[0]
@@ -162,7 +170,9 @@ class Load:
         inputs = outputs = None
         prefix = f"{model}_{self.count}_{concurrency}"
         if options.input != "body":
-            inputs = Memory(stack, post, driver, options.input, f"{prefix}_in", sum(len(request.data) for request in requests))
+            inputs = Memory(
+                stack, post, driver, options.input, f"{prefix}_in", sum(len(request.data) for request in requests)
+            )
         if options.output != "body":
             outputs = Memory(stack, post, driver, options.output, f"{prefix}_out", slot * concurrency)
         sent, offset = [], 0
@@ -185,7 +195,9 @@ class Load:
     def verify(self, requests, sent, memory):
         """Every slot gets a request's answer and must hold what came over the socket."""
         # No more than are compared: answers of many images are long.
-        answers = [self.post.infer(self.model, [request], [(self.output, None)])[1] for request in requests[: len(self.slots)]]
+        answers = [
+            self.post.infer(self.model, [request], [(self.output, None)])[1] for request in requests[: len(self.slots)]
+        ]
         for i, place in enumerate(self.slots):
             k = i % len(answers)
             _, body = self.post.infer(self.model, [sent[k]], [(self.output, place)])
@@ -194,7 +206,9 @@ class Load:
                 raise ServerError(f"`{self.model}`: slot {i} does not hold what came over the socket")
 
     def measure(self, server, options):
-        run = lambda seconds: http_load.run(server.http_url, self.connections, seconds=seconds, processes=options.processes)
+        run = lambda seconds: http_load.run(
+            server.http_url, self.connections, seconds=seconds, processes=options.processes
+        )
         run(WARM_SECONDS)
         before, busy = self.post.work(self.model), processor_seconds(server.pid)
         outcome = run(options.seconds)
@@ -229,8 +243,8 @@ def processor_seconds(pid):
 
 
 def perf_analyzer(server, model, images, options, concurrency, count):
-    """The same load by perf_analyzer over gRPC; None when it failed, which it says. It makes requests of several images from files that are
-    equally long."""
+    """The same load by perf_analyzer over gRPC; None when it failed, which it says. It makes requests of several images
+    from files that are equally long."""
     longest = max(map(len, images))
     images = [image.ljust(longest, b"\0") for image in images] if count > 1 else images
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +253,19 @@ def perf_analyzer(server, model, images, options, concurrency, count):
         data.write_text(json.dumps({"data": steps}))
         where = "none" if concurrency == 1 or options.device == "cpu" else "cuda"
         size = count * (longest if model == "identity" else TENSOR_BYTES)
-        command = [options.perf_analyzer, "-m", model, "-i", "grpc", "-u", server.grpc_url, "--input-data", str(data), "-b", str(count)]
+        command = [
+            options.perf_analyzer,
+            "-m",
+            model,
+            "-i",
+            "grpc",
+            "-u",
+            server.grpc_url,
+            "--input-data",
+            str(data),
+            "-b",
+            str(count),
+        ]
         command += ["--concurrency-range", str(concurrency), "--shared-memory", where, "-f", str(table)]
         command += ["--output-shared-memory-size", str(size), "--percentile", "99", "--verbose-csv"]
         command += ["-p", str(1000 * PERF_ANALYZER_SECONDS), "-r", "3", "-s", "900"]
@@ -268,7 +294,17 @@ def perf_analyzer(server, model, images, options, concurrency, count):
 
 def in_process(options, size):
     """Images/s of the pipeline without a server."""
-    command = ["cargo", "bench", "--quiet", "--locked", "--bench", "pipeline", "--", "--images", str(options.images / size)]
+    command = [
+        "cargo",
+        "bench",
+        "--quiet",
+        "--locked",
+        "--bench",
+        "pipeline",
+        "--",
+        "--images",
+        str(options.images / size),
+    ]
     command += ["--threads", str(options.in_process), "--batch", str(IN_PROCESS_BATCH)]
     command += ["--seconds", str(max(1, round(options.seconds)))]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
@@ -304,7 +340,10 @@ def repository(folder, options):
             f"dynamic_batching {{ max_queue_delay_microseconds: {options.delay} }}\n"
             f"instance_group {{ kind: KIND_{options.device.upper()} count: {options.instances} {where} }}\n"
             f'output {{ name: "{OUTPUTS[model]}" }}\n{PARAMETERS.get(model, "")}'
-            + "".join(f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}\n' for name, _, value in options.parameters)
+            + "".join(
+                f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}\n'
+                for name, _, value in options.parameters
+            )
         )
     return folder
 
@@ -326,10 +365,15 @@ COLUMNS = [
 
 
 def table(rows):
-    print(f"{'model':9} {'size':>9} {'client':>9} {'conc.':>5} {'of':>3} " + " ".join(f"{title:>8}" for title, *_ in COLUMNS))
+    print(
+        f"{'model':9} {'size':>9} {'client':>9} {'conc.':>5} {'of':>3} "
+        + " ".join(f"{title:>8}" for title, *_ in COLUMNS)
+    )
     for row in rows:
         figures = " ".join(text.format(row[key] * scale).rjust(8) for _, key, scale, text in COLUMNS)
-        print(f"{row['model']:9} {row['size']:>9} {row['client']:>9} {row['concurrency']:5} {row['request_batch']:3} {figures}")
+        print(
+            f"{row['model']:9} {row['size']:>9} {row['client']:>9} {row['concurrency']:5} {row['request_batch']:3} {figures}"
+        )
 
 
 def arguments():
@@ -340,7 +384,9 @@ def arguments():
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["gesso", "identity"])
     parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.SIZES), default=["500x375"])
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 64, 256])
-    parser.add_argument("--request-batch", type=int, nargs="+", default=[1], metavar="N", help="images of a request (default: 1)")
+    parser.add_argument(
+        "--request-batch", type=int, nargs="+", default=[1], metavar="N", help="images of a request (default: 1)"
+    )
     parser.add_argument("--seconds", type=float, default=4, help="of each round (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="of each row; the one of median rate is shown")
     parser.add_argument("--processes", type=int, default=4, help="of the client (default: %(default)s)")
@@ -348,7 +394,14 @@ def arguments():
     parser.add_argument("--in-process", type=int, default=0, metavar="THREADS", help="also measure without a server")
     parser.add_argument("--max-batch", type=int, default=128)
     parser.add_argument("--delay", type=int, default=0, metavar="US", help="max_queue_delay_microseconds")
-    parser.add_argument("--parameters", nargs="+", default=[], type=lambda text: text.partition("="), metavar="NAME=VALUE", help="of the models")
+    parser.add_argument(
+        "--parameters",
+        nargs="+",
+        default=[],
+        type=lambda text: text.partition("="),
+        metavar="NAME=VALUE",
+        help="of the models",
+    )
     parser.add_argument("--http-threads", type=int, default=16, help="of the server (default: %(default)s)")
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
     parser.add_argument("--perf-analyzer", default=os.environ.get("GESSO_PERF_ANALYZER"), metavar="PATH")
@@ -373,8 +426,10 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             threads = [f"--http-thread-count={options.http_threads}"]
             with Server(repository(folder, options), arguments=threads) as server:
-                print(f"server ready in {server.ready_seconds:.2f} s; {driver.name if driver else 'no GPU'}; in {options.input}, "
-                      f"out {options.output}, {options.instances} instances, batches to {options.max_batch}")
+                print(
+                    f"server ready in {server.ready_seconds:.2f} s; {driver.name if driver else 'no GPU'}; in {options.input}, "
+                    f"out {options.output}, {options.instances} instances, batches to {options.max_batch}"
+                )
                 for size in options.sizes:
                     rates[size] = []
                     rows += rows_of(server, driver, size, options, rates[size])

@@ -1,19 +1,22 @@
-#!/usr/bin/env python3
-"""Frames a second out of videos, on two cores: Gesso beside DALI (VP8, VP9 and Motion JPEG, which are all that it decodes on a CPU) and FFmpeg (the
-package `av`): decoding alone, and decoding with a resize of every frame to 224 x 224.
+# !/usr/bin/env python3
+"""Frames a second out of videos, on two cores: Gesso beside DALI (VP8, VP9 and Motion JPEG, which are all that it
+decodes on a CPU) and FFmpeg (the package `av`): decoding alone, and decoding with a resize of every frame to 224 x 224.
 
     pip install av numpy nvidia-dali-cuda130
-    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4] [--threads 2] [--clips FOLDER]
+    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4] [--threads
+    2] [--clips FOLDER]
     python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32; outputs stay there
     python3 benches/peers/video.py --minutes 10 [--gpu] [--server]
-                                                     one long video through `inputs.video` (H.264, at the first of `--sizes`): the time to the first batch
-                                                     of 16 frames at 224 x 224, frames a second, the most memory; with `--server` through Triton, too,
-                                                     where it is sent, and where the request names its file
+                                                     one long video through `inputs.video` (H.264, at the first of
+                                                     `--sizes`): the time to the first batch of 16 frames at 224 x 224,
+                                                     frames a second, the most memory; with `--server` through Triton,
+                                                     too, where it is sent, and where the request names its file
 
-A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What a package does not have is left out of its
-column. `--clips` keeps the clips, so that a machine without `av` can do with them. Needs Gesso's package (PYTHONPATH=python and
-GESSO_LIBRARY=target/release/libtriton_gesso.so, or the wheel). Prints a table of medians.
-"""
+A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What
+a package does not have is left out of its column. `--clips` keeps the clips, so that a machine without `av` can do with
+them. Needs Gesso's package (PYTHONPATH=python and GESSO_LIBRARY=target/release/libtriton_gesso.so, or the wheel).
+Prints a table of medians."""
+
 import argparse
 import functools
 import importlib
@@ -59,7 +62,7 @@ def clip(codec, height, frames, **changed):
         stream.pix_fmt = "yuvj420p" if codec == "Motion JPEG" else "yuv420p"
         stream.gop_size = LENGTH
         for i in range(frames):
-            pixels = np.ascontiguousarray(scene[i % 64:i % 64 + height, 2 * i % 64:2 * i % 64 + width])
+            pixels = np.ascontiguousarray(scene[i % 64 : i % 64 + height, 2 * i % 64 : 2 * i % 64 + width])
             frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(format=stream.pix_fmt)
             frame.pts, frame.time_base = i, Fraction(1, 25)
             file.mux(stream.encode(frame))
@@ -93,8 +96,8 @@ def kept_clip(folder, codec, height, frames):
 
 
 def pipeline_of(package, file, resized, setting):
-    """A function that runs a batch through a pipeline of `package`, Gesso's or DALI's. On a GPU pipelines prepare batches ahead, and the time is that
-    from one to the next."""
+    """A function that runs a batch through a pipeline of `package`, Gesso's or DALI's. On a GPU pipelines prepare
+    batches ahead, and the time is that from one to the next."""
     module = importlib.import_module(package)
     fn, types = module.fn, module.types
     starts = [np.int32(start) for start in setting.starts]
@@ -103,7 +106,9 @@ def pipeline_of(package, file, resized, setting):
     with pipe:
         videos = fn.external_source(source=lambda: [file] * setting.batch, dtype=types.UINT8, ndim=1)
         start = fn.external_source(source=lambda: starts, dtype=types.INT32, ndim=0)
-        out = fn.decoders.video(videos, start_frame=start, sequence_length=LENGTH, device="mixed" if setting.gpu else "cpu")
+        out = fn.decoders.video(
+            videos, start_frame=start, sequence_length=LENGTH, device="mixed" if setting.gpu else "cpu"
+        )
         kind = {"dtype": types.FLOAT} if setting.gpu else {}
         pipe.set_outputs(fn.resize(out, size=[SIDE, SIDE], **kind) if resized else out)
     pipe.build()
@@ -150,7 +155,10 @@ def rate(run, repeats, setting):
 def long_clips(folder, height, minutes):
     """A video of ten seconds in little data, and one of so many minutes."""
     found = []
-    for name, make in (("short", lambda: clip("H.264", height, 250, crf="36")), ("long", lambda: long_video.repeated(found[0], minutes)[0])):
+    for name, make in (
+        ("short", lambda: clip("H.264", height, 250, crf="36")),
+        ("long", lambda: long_video.repeated(found[0], minutes)[0]),
+    ):
         path = folder / f"{name}-{height}-{minutes}.mp4" if folder else None
         if path and path.exists():
             found.append(np.frombuffer(path.read_bytes(), np.uint8))
@@ -179,7 +187,9 @@ def main():
         short, long = long_clips(arguments.clips, arguments.sizes[0], arguments.minutes)
         return long_video.measure(short, long, arguments.gpu, arguments.server)
     setting = Setting(arguments.gpu, arguments.batch, arguments.threads, arguments.frames)
-    makers = {name: functools.partial(pipeline_of, package) for name, package in [("Gesso", "gesso"), ("DALI", "nvidia.dali")]}
+    makers = {
+        name: functools.partial(pipeline_of, package) for name, package in [("Gesso", "gesso"), ("DALI", "nvidia.dali")]
+    }
     if not setting.gpu:
         makers["FFmpeg"] = with_ffmpeg
     print(f"{'frames/s':<24}" + "".join(f"{name:>10}" for name in makers))
@@ -194,7 +204,11 @@ def main():
                     except (ImportError, RuntimeError) as error:
                         print(f"{name}, {height}p {codec}: {str(error).splitlines()[0]}", file=sys.stderr)
                         rates.append("-")
-                print(f"{height}p {codec + (', 224 x 224' if resized else ''):<18}" + "".join(f"{found:>10}" for found in rates), flush=True)
+                print(
+                    f"{height}p {codec + (', 224 x 224' if resized else ''):<18}"
+                    + "".join(f"{found:>10}" for found in rates),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Runs a serialized pipeline on image files, each in a thread and an instance of its own, and prints what the outputs hold: type,
-// shape, smallest, largest and mean value.
+// Runs a serialized pipeline on image files, each in a thread and an instance of its own, and prints what the outputs
+// hold: type, shape, smallest, largest and mean value.
 //
 //   c++ -std=c++17 -Iinclude examples/cpp/statistics.cpp -o statistics target/release/libtriton_gesso.so -pthread
 //   LD_LIBRARY_PATH=target/release ./statistics model.dali a.jpg b.jpg

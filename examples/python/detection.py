@@ -1,11 +1,12 @@
-"""Trains a small detector with PyTorch on images and annotations of the COCO kind; Gesso reads, decodes, crops and mirrors images with their boxes.
+"""Trains a small detector with PyTorch on images and annotations of the COCO kind; Gesso reads, decodes, crops and
+mirrors images with their boxes.
 
     pip install torch tqdm
     python examples/python/detection.py IMAGES instances_train2017.json
     python examples/python/detection.py --made            on images that it makes itself
 
-Crops are chosen as SSD does: each keeps a part of some object, and boxes follow their image. They are relative to it: left, top, right, bottom.
-"""
+Crops are chosen as SSD does: each keeps a part of some object, and boxes follow their image. They are relative to it:
+left, top, right, bottom."""
 
 import argparse
 import json
@@ -47,7 +48,9 @@ def training(images, annotations, side):
     mirrored = fn.random.coin_flip()
     pixels = fn.decoders.image_slice(encoded, anchor, shape)
     pixels = fn.resize(pixels, size=[side, side])
-    pixels = fn.crop_mirror_normalize(pixels, mirror=mirrored, mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW")
+    pixels = fn.crop_mirror_normalize(
+        pixels, mirror=mirrored, mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW"
+    )
     return pixels, fn.bb_flip(boxes, ltrb=True, horizontal=mirrored), classes
 
 
@@ -89,7 +92,9 @@ def loss_of(outputs, boxes, classes):
     chosen = found[where]
     total = torch.nn.functional.binary_cross_entropy_with_logits(found[..., 0], wanted)
     total = total + torch.nn.functional.cross_entropy(chosen[:, 1:-4], torch.cat(kinds).to(outputs.device))
-    return total + torch.nn.functional.smooth_l1_loss(chosen[:, -4:].sigmoid(), torch.cat(targets).to(outputs.device), beta=0.1)
+    return total + torch.nn.functional.smooth_l1_loss(
+        chosen[:, -4:].sigmoid(), torch.cat(targets).to(outputs.device), beta=0.1
+    )
 
 
 def bar(iterator, epoch):
@@ -133,11 +138,22 @@ def make_images(folder):
             (w, h), kind = numbers.integers(24, 48, 2).tolist(), int(numbers.integers(2))
             x, y = int(numbers.integers(0, 128 - w)), int(numbers.integers(0, 96 - h))
             pixels[y : y + h, x : x + w] = 230 if kind else 30
-            box = {"id": len(annotations), "image_id": i, "category_id": kind, "bbox": [x, y, w, h], "area": w * h, "iscrowd": 0}
+            box = {
+                "id": len(annotations),
+                "image_id": i,
+                "category_id": kind,
+                "bbox": [x, y, w, h],
+                "area": w * h,
+                "iscrowd": 0,
+            }
             annotations.append(box)
         Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / f"{i}.jpg")
         images.append({"id": i, "file_name": f"{i}.jpg", "width": 128, "height": 96})
-    content = {"images": images, "annotations": annotations, "categories": [{"id": 0, "name": "dark"}, {"id": 1, "name": "bright"}]}
+    content = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 0, "name": "dark"}, {"id": 1, "name": "bright"}],
+    }
     (folder / "instances.json").write_text(json.dumps(content))
     return folder / "instances.json"
 

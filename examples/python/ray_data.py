@@ -34,7 +34,8 @@ class Preprocess:
 
 
 def dataset(folder, batch_size=32, side=224, actors=None, num_threads=1):
-    """The images of a folder, as rows of `path` and `image`. Without a number of actors, all cores but one work: tasks that read files need one."""
+    """The images of a folder, as rows of `path` and `image`. Without a number of actors, all cores but one work: tasks
+    that read files need one."""
     actors = actors or max(1, (os.cpu_count() or 2) // num_threads - 1)
     files = ray.data.read_binary_files(folder, include_paths=True)
     return files.map_batches(

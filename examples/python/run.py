@@ -1,4 +1,5 @@
-"""Runs a serialized pipeline on image files by ctypes, and shows its outputs as numpy arrays that share the library's memory.
+"""Runs a serialized pipeline on image files by ctypes, and shows its outputs as numpy arrays that share the library's
+memory.
 
     GESSO_LIBRARY=target/release/libtriton_gesso.so python3 examples/python/run.py model.dali a.jpg b.jpg
 

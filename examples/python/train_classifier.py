@@ -19,10 +19,14 @@ MEAN, STD = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 
 
 @pipeline_def(num_threads=2, seed=7)
 def training(folder, side):
-    encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, pad_last_batch=True, shards="auto", name="images")
+    encoded, labels = fn.readers.file(
+        file_root=folder, random_shuffle=True, pad_last_batch=True, shards="auto", name="images"
+    )
     images = fn.decoders.image_random_crop(encoded, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
     images = fn.resize(images, size=[side, side])
-    images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW")
+    images = fn.crop_mirror_normalize(
+        images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW"
+    )
     return images, labels
 
 
@@ -45,7 +49,9 @@ def network(classes):
     for channels in (16, 32, 64):
         layers += [torch.nn.Conv2d(before, channels, 3, 2, 1), torch.nn.BatchNorm2d(channels), torch.nn.ReLU()]
         before = channels
-    return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(before, classes))
+    return torch.nn.Sequential(
+        *layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(before, classes)
+    )
 
 
 def bar(batches, epoch):

@@ -5,9 +5,9 @@ The file is committed; run this (with `nvidia-dali-cuda130` installed, no GPU ne
     python model_repository/preprocess/make_pipeline.py
 
 EfficientNet-Lite is evaluated on the central 224/256 of the image, resampled bicubically to 224 x 224, RGB, each
-value as (v - 127) / 128. That is: shorter side to 256, then the central 224 x 224. Sizes and window are whole numbers as
-torchvision's `Resize(256)` and `CenterCrop(224)` round them: the longer side down, the window's place to the nearest, halves
-to the even one. Sizes and windows that are rounded otherwise change answers of the network.
+value as (v - 127) / 128. That is: shorter side to 256, then the central 224 x 224. Sizes and window are whole numbers
+as torchvision's `Resize(256)` and `CenterCrop(224)` round them: the longer side down, the window's place to the
+nearest, halves to the even one. Sizes and windows that are rounded otherwise change answers of the network.
 """
 
 from pathlib import Path
@@ -37,7 +37,8 @@ def window(size):
     return part[0], part[1]
 
 
-# The device is `mixed`, so the one file serves both: a GPU instance decodes there, a CPU instance runs it all on the host.
+# The device is `mixed`, so the one file serves both: a GPU instance decodes there, a CPU instance runs it all on the
+# host.
 @pipeline_def(batch_size=MAX_BATCH, num_threads=4, device_id=None)
 def preprocess():
     encoded = fn.external_source(device="cpu", name="IMAGE", dtype=types.UINT8, ndim=1)
@@ -46,7 +47,15 @@ def preprocess():
     image = fn.resize(image, size=fn.cast(size, dtype=types.FLOAT), interp_type=types.INTERP_CUBIC)
     y, x = window(size)
     return fn.crop_mirror_normalize(
-        image, name="PIXELS", dtype=types.FLOAT, output_layout="CHW", crop=(SIZE, SIZE), crop_pos_x=x, crop_pos_y=y, mean=MEAN, std=STD
+        image,
+        name="PIXELS",
+        dtype=types.FLOAT,
+        output_layout="CHW",
+        crop=(SIZE, SIZE),
+        crop_pos_x=x,
+        crop_pos_y=y,
+        mean=MEAN,
+        std=STD,
     )
 
 

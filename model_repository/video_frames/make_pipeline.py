@@ -20,7 +20,8 @@ MEAN = [127.0] * 3
 STD = [128.0] * 3
 
 
-# The device is `mixed`, so the one file serves both: a GPU instance decodes on the video engines, a CPU instance runs it all on the host.
+# The device is `mixed`, so the one file serves both: a GPU instance decodes on the video engines, a CPU instance runs
+# it all on the host.
 @pipeline_def(batch_size=MAX_BATCH, num_threads=4, device_id=None)
 def video_frames():
     encoded = fn.external_source(device="cpu", name="VIDEO", dtype=types.UINT8, ndim=1)

@@ -59,15 +59,17 @@ def _begin_conditions(pipeline, arguments, keywords):
 def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
     """Makes a function that returns operators' results into one that returns a `Pipeline`.
 
-    Used as `@pipeline_def` or `@pipeline_def(batch_size=..., ...)` with arguments of `Pipeline`. The new function takes the old one's arguments, and those of
-    `Pipeline`, which come before the decorator's. With `enable_conditionals` the definition may use `if`, `and`, `or`, `not` and `a if b
-    else c` on results of operators.
+    Used as `@pipeline_def` or `@pipeline_def(batch_size=..., ...)` with arguments of `Pipeline`. The new function takes
+    the old one's arguments, and those of `Pipeline`, which come before the decorator's. With `enable_conditionals` the
+    definition may use `if`, `and`, `or`, `not` and `a if b else c` on results of operators.
     """
     debugs = pipeline_kwargs.pop("debug", False)
 
     def decorate(function):
         if is_left_alone(function):
-            raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
+            raise ValueError(
+                "a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls"
+            )
 
         @functools.wraps(function)
         def create_pipeline(*args, **kwargs):
@@ -91,9 +93,12 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
 
 
 def do_not_convert(func=None):
-    """Leaves a function as it is when a definition with conditionals calls it: inside of it `if` and the like are Python's own."""
+    """Leaves a function as it is when a definition with conditionals calls it: inside of it `if` and the like are
+    Python's own."""
     if func is None:
         return do_not_convert
     if getattr(func, "_is_pipeline_def", False):
-        raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
+        raise ValueError(
+            "a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls"
+        )
     return leave_alone(func)

@@ -55,8 +55,14 @@ def make():
     files = {}
     for path, members in modules.items():
         up = "." * (len(path) + 2)
-        text = _HEAD.format(up=up) + "\n" + "\n".join(_function(schema) for schema in sorted(members, key=lambda s: s.name))
-        children = sorted({other[len(path)] for other in modules if other[: len(path)] == path and len(other) > len(path)})
+        text = (
+            _HEAD.format(up=up)
+            + "\n"
+            + "\n".join(_function(schema) for schema in sorted(members, key=lambda s: s.name))
+        )
+        children = sorted(
+            {other[len(path)] for other in modules if other[: len(path)] == path and len(other) > len(path)}
+        )
         if children:
             text += "\n" + "".join(f"from . import {child} as {child}\n" for child in children)
         if not path:
@@ -67,5 +73,8 @@ def make():
 
 
 def _plain(function):
-    parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in inspect.signature(function).parameters.values()]
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
     return str(inspect.Signature(parameters)) + " -> Any"

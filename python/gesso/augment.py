@@ -1,7 +1,8 @@
-"""Random augmentations under the names and with the arguments of torchvision: `color_jitter`, `random_erasing`, `mixup`.
+"""Random augmentations under the names and with the arguments of torchvision: `color_jitter`, `random_erasing`,
+`mixup`.
 
-They are made of operators of `gesso.fn`, so a pipeline with them is a file that servers and DALI run. Images are `HWC`, on the host or the GPU.
-"""
+They are made of operators of `gesso.fn`, so a pipeline with them is a file that servers and DALI run. Images are `HWC`,
+on the host or the GPU."""
 
 import itertools
 import math as _math
@@ -20,11 +21,13 @@ _ATTEMPTS = 10
 
 
 def color_jitter(images, brightness=0, contrast=0, saturation=0, hue=0, *, value_range=255.0, seed=None):
-    """Changes brightness, contrast, saturation and hue of RGB images by random amounts, in random order, as torchvision's `ColorJitter`.
+    """Changes brightness, contrast, saturation and hue of RGB images by random amounts, in random order, as
+    torchvision's `ColorJitter`.
 
-    `brightness`, `contrast` and `saturation`: a number `x` for factors of `max(0, 1 - x)` to `1 + x`, or the least and the largest factor.
-    `hue`: a number up to 0.5 for shifts of `-hue` to `hue`, or the least and the largest shift; 1 is the whole circle. `value_range`: white,
-    255 or, for images of floats, often 1. The result has the type of the images; it is rounded once, at the end.
+    `brightness`, `contrast` and `saturation`: a number `x` for factors of `max(0, 1 - x)` to `1 + x`, or the least and
+    the largest factor. `hue`: a number up to 0.5 for shifts of `-hue` to `hue`, or the least and the largest shift; 1
+    is the whole circle. `value_range`: white, 255 or, for images of floats, often 1. The result has the type of the
+    images; it is rounded once, at the end.
 
     `fn.color_twist` is faster: one matrix, with another hue and a contrast around gray.
     """
@@ -38,7 +41,9 @@ def color_jitter(images, brightness=0, contrast=0, saturation=0, hue=0, *, value
     drawn = [None if pair is None else _between(*pair, next(seeds)) for pair in ranges]
     if all(amount is None for amount in drawn):
         return images
-    order = types.Constant(_ORDERS)[fn.random.uniform(values=list(range(len(_ORDERS))), dtype=types.INT32, seed=next(seeds))]
+    order = types.Constant(_ORDERS)[
+        fn.random.uniform(values=list(range(len(_ORDERS))), dtype=types.INT32, seed=next(seeds))
+    ]
     return _jittered(images, order, drawn, value_range)
 
 
@@ -53,7 +58,9 @@ def _factors(name, value):
 def _shifts(value):
     pair = (-value, value) if isinstance(value, (int, float)) else tuple(value)
     if len(pair) != 2 or not -0.5 <= pair[0] <= pair[1] <= 0.5:
-        raise ValueError(f"`hue` is {value!r}, expected a number from 0 to 0.5, or the least and the largest shift from -0.5 to 0.5")
+        raise ValueError(
+            f"`hue` is {value!r}, expected a number from 0 to 0.5, or the least and the largest shift from -0.5 to 0.5"
+        )
     return None if pair == (0, 0) else tuple(map(float, pair))
 
 
@@ -120,7 +127,11 @@ def _hue_shifted(pixels, shift):
     is_red = largest == red
     is_green = (largest == green) & (is_red ^ True)
     is_blue = (is_red | is_green) ^ True
-    hue = is_red * ((green - blue) / divisor) + is_green * ((blue - red) / divisor + 2.0) + is_blue * ((red - green) / divisor + 4.0)
+    hue = (
+        is_red * ((green - blue) / divisor)
+        + is_green * ((blue - red) / divisor + 2.0)
+        + is_blue * ((red - green) / divisor + 4.0)
+    )
     turned = hue + types.Constant(_SECTORS, device=pixels.device) + _on(pixels, shift * 6.0 + 6.0)
     turned = turned - math.floor(turned / 6.0) * 6.0
     return largest - chroma * math.clamp(math.min(turned, 4.0 - turned), 0.0, 1.0)
@@ -129,9 +140,9 @@ def _hue_shifted(pixels, shift):
 def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, *, seed=None):
     """Fills a random rectangle of an image with probability `p`, as torchvision's `RandomErasing`.
 
-    `scale`: the least and the largest part of the image's area. `ratio`: the least and the largest height by width. `value`: one number, a
-    number for each channel, or `"random"` for normally distributed noise, in images of floats. A rectangle is drawn up to ten times until it
-    is smaller than the image; else the image stays as it is.
+    `scale`: the least and the largest part of the image's area. `ratio`: the least and the largest height by width.
+    `value`: one number, a number for each channel, or `"random"` for normally distributed noise, in images of floats. A
+    rectangle is drawn up to ten times until it is smaller than the image; else the image stays as it is.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"`p` is {p!r}, expected a probability from 0 to 1")
@@ -149,14 +160,17 @@ def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0,
         if value != "random":
             raise ValueError(f'`value` is {value!r}, expected numbers or "random"')
         noise = fn.random.normal(images, seed=next(seeds), device=images.device)
-        kept = fn.erase(fn.ones_like(images, dtype=types.FLOAT, device=images.device), anchor=anchor, shape=shape, axes=[0, 1])
+        kept = fn.erase(
+            fn.ones_like(images, dtype=types.FLOAT, device=images.device), anchor=anchor, shape=shape, axes=[0, 1]
+        )
         return fn.cast_like(images * kept + noise * (1.0 - kept), images)
     fill = [float(number) for number in value] if isinstance(value, (list, tuple)) else float(value)
     return fn.erase(images, anchor=anchor, shape=shape, axes=[0, 1], fill_value=fill, device=images.device)
 
 
 def _rectangle(images, areas, ratios, places, is_erased):
-    """Where the first of several rectangles is that is smaller than the image, and its size; without extent where there is none."""
+    """Where the first of several rectangles is that is smaller than the image, and its size; without extent where there
+    is none."""
     size = fn.cast(images.shape(), dtype=types.FLOAT)
     height, width = size[0], size[1]
     heights = math.floor(math.sqrt(areas * ratios * (height * width)) + 0.5)
@@ -173,14 +187,17 @@ def _rectangle(images, areas, ratios, places, is_erased):
 def mixup(images, labels, *, alpha=1.0, num_classes=None, seed=None):
     """Mixes each image of a batch with another one of it, and their labels, as torchvision's `MixUp`.
 
-    One weight for the batch is drawn from the beta distribution of `alpha`. `labels` are numbers of classes, of which there are `num_classes`;
-    without `num_classes` they are vectors already. Returns images and labels of floats. The images of a batch have one shape. Which images are
-    mixed is drawn, by `fn.batch_permutation` without fixed points; torchvision takes the one before.
-    """
+    One weight for the batch is drawn from the beta distribution of `alpha`. `labels` are numbers of classes, of which
+    there are `num_classes`; without `num_classes` they are vectors already. Returns images and labels of floats. The
+    images of a batch have one shape. Which images are mixed is drawn, by `fn.batch_permutation` without fixed points;
+    torchvision takes the one before."""
     if not alpha > 0:
         raise ValueError(f"`alpha` is {alpha!r}, expected a number above 0")
     seeds = _seeds(seed)
-    weight = fn.permute_batch(fn.random.beta(alpha=float(alpha), beta=float(alpha), seed=next(seeds)), indices=fn.constant(idata=[0], shape=[]))
+    weight = fn.permute_batch(
+        fn.random.beta(alpha=float(alpha), beta=float(alpha), seed=next(seeds)),
+        indices=fn.constant(idata=[0], shape=[]),
+    )
     other = fn.batch_permutation(no_fixed_points=True, seed=next(seeds))
     if num_classes is not None:
         labels = fn.one_hot(labels, num_classes=num_classes, dtype=types.FLOAT)

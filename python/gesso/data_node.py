@@ -45,16 +45,35 @@ _NOT_HERE = {
 # What is there for functions of numpy that take no `DataNode`.
 _INSTEAD = {
     **{name: f"fn.reductions.{name}" for name in ("mean", "sum", "min", "max")},
-    **dict(amin="fn.reductions.min", amax="fn.reductions.max", std="fn.reductions.std_dev", var="fn.reductions.variance"),
-    **dict(clip="math.clamp", stack="fn.stack", concatenate="fn.cat", transpose="fn.transpose", reshape="fn.reshape", pad="fn.pad"),
-    **dict(squeeze="fn.squeeze", expand_dims="fn.expand_dims", flip="fn.flip", zeros_like="fn.zeros_like", ones_like="fn.ones_like"),
+    **dict(
+        amin="fn.reductions.min", amax="fn.reductions.max", std="fn.reductions.std_dev", var="fn.reductions.variance"
+    ),
+    **dict(
+        clip="math.clamp",
+        stack="fn.stack",
+        concatenate="fn.cat",
+        transpose="fn.transpose",
+        reshape="fn.reshape",
+        pad="fn.pad",
+    ),
+    **dict(
+        squeeze="fn.squeeze",
+        expand_dims="fn.expand_dims",
+        flip="fn.flip",
+        zeros_like="fn.zeros_like",
+        ones_like="fn.ones_like",
+    ),
     **dict(full_like="fn.full_like", shape="fn.shapes", rsqrt="math.rsqrt"),
 }
 
 
 def _numpy_cannot(name):
     package = _context.package
-    instead = f"`{package}.{_INSTEAD[name]}` computes it" if name in _INSTEAD else f"operators of `{package}.fn` and `{package}.math` compute"
+    instead = (
+        f"`{package}.{_INSTEAD[name]}` computes it"
+        if name in _INSTEAD
+        else f"operators of `{package}.fn` and `{package}.math` compute"
+    )
     return (
         f"numpy's `{name}` cannot take a `DataNode`, which holds no data before the pipeline runs: {instead}. A function of numpy's runs as "
         f"`{package}.fn.python_function(data, function=...)`."
@@ -64,8 +83,8 @@ def _numpy_cannot(name):
 class DataNode:
     """A batch of tensors in a pipeline that is being defined. It holds no data.
 
-    Give it to operators as an input or as an argument, calculate with it (`+ - * / // % **`, comparisons, `& | ^ ~ << >>`), take
-    parts (`x[1:, 0]`), and return it from the definition as an output.
+    Give it to operators as an input or as an argument, calculate with it (`+ - * / // % **`, comparisons,
+    `& | ^ ~ << >>`), take parts (`x[1:, 0]`), and return it from the definition as an output.
     """
 
     def __init__(self, name, device="cpu", source=None, index=0, ndim=None, dtype=None, layout=None):
@@ -119,7 +138,8 @@ class DataNode:
         return fn._shape(self, dtype=dtype, device=device)
 
     def property(self, key, *, device="cpu"):
-        """What is known of the samples: `"source_info"` (the file or record) or `"layout"`, as text in `uint8` tensors."""
+        """What is known of the samples: `"source_info"` (the file or record) or `"layout"`, as text in `uint8`
+        tensors."""
         if device == "cpu":
             self._check_gpu2cpu()
         return fn.get_property(self, key=key, device=device)

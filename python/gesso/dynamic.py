@@ -1,11 +1,12 @@
 """Operators on arrays, at once and without a pipeline: `dynamic.resize(image, size=[224, 224])`.
 
-Every operator of `fn` is here under its name. Arrays by position are inputs; a list of arrays is a batch, and gives a list. Keyword arguments are
-those of `fn`; arrays among them are values for each sample. A plan is made for each combination of types and arguments, and kept.
+Every operator of `fn` is here under its name. Arrays by position are inputs; a list of arrays is a batch, and gives a
+list. Keyword arguments are those of `fn`; arrays among them are values for each sample. A plan is made for each
+combination of types and arguments, and kept.
 
-What an operator returns is an array that has its `layout`, such as `HWC`, which the next operator sees; what numpy makes of it has none. A
-`TensorCPU` has one, too, and the keyword `layout` gives one. To filters an array of three dimensions without a layout is a picture if the last
-dimension is 1, 3 or 4: its colours are not mixed.
+What an operator returns is an array that has its `layout`, such as `HWC`, which the next operator sees; what numpy
+makes of it has none. A `TensorCPU` has one, too, and the keyword `layout` gives one. To filters an array of three
+dimensions without a layout is a picture if the last dimension is 1, 3 or 4: its colours are not mixed.
 """
 
 import functools
@@ -41,7 +42,9 @@ class _Plan:
         @pipeline_def(batch_size=size, num_threads=2, prefetch_queue_depth=1, seed=seed)
         def define():
             def source(i, layout=None):
-                return _fn.external_source(name=names[i], layout=layout, dtype=facts[i][0], ndim=facts[i][1], no_copy=True)
+                return _fn.external_source(
+                    name=names[i], layout=layout, dtype=facts[i][0], ndim=facts[i][1], no_copy=True
+                )
 
             inputs = [source(i, layouts[i]) for i in range(len(kinds))]
             named = {name: source(len(kinds) + i) for i, (name, *_) in enumerate(tensors)}
@@ -102,7 +105,9 @@ def _layout_of(value, function):
     own = first.layout() if isinstance(first, TensorCPU) else first.layout if isinstance(first, Array) else ""
     if own:
         return own
-    if function.__name__ in _FILTERS and all(np.ndim(sample) == 3 and np.shape(sample)[-1] in _CHANNELS for sample in map(to_array, samples)):
+    if function.__name__ in _FILTERS and all(
+        np.ndim(sample) == 3 and np.shape(sample)[-1] in _CHANNELS for sample in map(to_array, samples)
+    ):
         return "HWC"
     return None
 
@@ -120,7 +125,9 @@ def _prepare(function, inputs, layout, seed, arguments):
     for batch in batches:
         if len(batch) != size and len(batch) != 1:
             if size != 1:
-                raise ValueError(f"The batches have different numbers of samples: {sorted({len(batch) for batch in batches})}.")
+                raise ValueError(
+                    f"The batches have different numbers of samples: {sorted({len(batch) for batch in batches})}."
+                )
             size = len(batch)
     batches = [batch * size if len(batch) == 1 else batch for batch in batches]
     count = len(inputs)

@@ -32,7 +32,9 @@ class ExternalSource(Operator):
     schema_name = "ExternalSource"
     schema = None
 
-    def __init__(self, source=None, num_outputs=None, *, cycle=None, name=None, device="cpu", repeat_last=False, **keywords):
+    def __init__(
+        self, source=None, num_outputs=None, *, cycle=None, name=None, device="cpu", repeat_last=False, **keywords
+    ):
         if type(self).schema is None:
             type(self).schema = type(self).named_schema = _schema.find("ExternalSource")
         self.options = {key: keywords.pop(key, None) for key in _PER_CALL}
@@ -85,7 +87,9 @@ class ExternalSource(Operator):
         options["batch_info"] = options["batch_info"] or False
         callback, described = self._source_of_call(source, cycle, options["batch_info"])
         if callback is not None and (repeat_last or self._repeat_last):
-            raise ValueError(f"`repeat_last` is for inputs that are fed by hand: with a `source` leave it out in `{self.display}`.")
+            raise ValueError(
+                f"`repeat_last` is for inputs that are fed by hand: with a `source` leave it out in `{self.display}`."
+            )
         options["parallel"] = options["parallel"] or False
         if options["batch"] is None:
             options["batch"] = not options["parallel"]
@@ -94,7 +98,9 @@ class ExternalSource(Operator):
         if name is not None and self._num_outputs is not None:
             raise RuntimeError(f"`{self.display}` has one name for one input: `num_outputs` does not go with `name`.")
         group = SourceGroup(callback, described, self._num_outputs is not None, options)
-        outputs = [self._node(group, i, options, name) for i in range(1 if self._num_outputs is None else self._num_outputs)]
+        outputs = [
+            self._node(group, i, options, name) for i in range(1 if self._num_outputs is None else self._num_outputs)
+        ]
         return unwrap(outputs) if self._num_outputs is None else outputs
 
     def _node(self, group, i, options, name):
@@ -134,7 +140,9 @@ def _check_parallel(options, described):
         if value is not None and value < 1:
             raise ValueError(f"``{name}`` must be a positive integer, got {value}.")
     if described is None:
-        raise ValueError("The argument `parallel` needs a `source`: without one there is nothing that a worker could run.")
+        raise ValueError(
+            "The argument `parallel` needs a `source`: without one there is nothing that a worker could run."
+        )
     if described.kind is SourceKind.CALLABLE:
         if not described.has_inputs:
             raise TypeError(
@@ -184,9 +192,10 @@ def external_source(
 ):
     """An input of the pipeline.
 
-    Without `source`, each batch is given by `Pipeline.feed_input(name, data)` or `Pipeline.run(name=data)`. `source` is a function (without
-    arguments, or called with the number of the batch, a `BatchInfo` if `batch_info`, or a `SampleInfo` if not `batch`), an iterable, or a
-    generator function; it gives a batch, or with `batch=False` a sample, and ends the epoch by `StopIteration`.
+    Without `source`, each batch is given by `Pipeline.feed_input(name, data)` or `Pipeline.run(name=data)`. `source` is
+    a function (without arguments, or called with the number of the batch, a `BatchInfo` if `batch_info`, or a
+    `SampleInfo` if not `batch`), an iterable, or a generator function; it gives a batch, or with `batch=False` a
+    sample, and ends the epoch by `StopIteration`.
 
     num_outputs: the source gives that many results as a tuple; so many `DataNode`s are returned.
     cycle: "quiet" or True begins the iterable again at its end, "raise" ends the epoch first.

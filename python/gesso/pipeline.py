@@ -1,12 +1,24 @@
-"""`Pipeline`: its settings, its definition, its file. Running is in `_run.running`, the decorator in `_pipeline_def`."""
+"""`Pipeline`: its settings, its definition, its file. Running is in `_run.running`, the decorator in
+`_pipeline_def`."""
 
 import copy
 import inspect
 from enum import Enum
 
 from . import _context, types
-from ._authoring import call_site as _call_site, drawing as _drawing, graph as _graph, serialization as _serialization
-from ._authoring.settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, list_of_formats, wishes
+from ._authoring import call_site as _call_site
+from ._authoring import drawing as _drawing
+from ._authoring import graph as _graph
+from ._authoring import serialization as _serialization
+from ._authoring.settings import (
+    check_output_declarations,
+    count_of_multiprocessors,
+    executor_flags,
+    executor_type,
+    integer,
+    list_of_formats,
+    wishes,
+)
 from ._readers import features
 from ._run.running import Running
 from .data_node import DataNode  # noqa: F401
@@ -37,14 +49,15 @@ OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic", "formats")
 class Pipeline(Running):
     """A graph of operators and what runs it.
 
-    Usually made by a function with the decorator `pipeline_def`. By hand: `with pipeline:`, operators, `pipeline.set_outputs(...)`; or
-    a subclass with `define_graph`. `build` is called when it is needed.
+    Usually made by a function with the decorator `pipeline_def`. By hand: `with pipeline:`, operators,
+    `pipeline.set_outputs(...)`; or a subclass with `define_graph`. `build` is called when it is needed.
 
-    `on_error`, `gpu_multiprocessors`, `deterministic` and `formats` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches
-    may take, which the driver rounds up, so that a model beside them has the others to itself; None: all. `deterministic`: whether a file becomes the same
-    pixels in every run on a GPU, whatever runs beside it: its JPEG engines, whose pixels differ by a level, are not used then. `formats`: which
-    formats of files are decoded, as a list or a text with commas: `"jpeg,png"` are these alone, `"-avif,-av1"` all but these; None: all.
-    """
+    `on_error`, `gpu_multiprocessors`, `deterministic` and `formats` are Gesso's, and in no file. `gpu_multiprocessors`:
+    how many of the GPU's multiprocessors batches may take, which the driver rounds up, so that a model beside them has
+    the others to itself; None: all. `deterministic`: whether a file becomes the same pixels in every run on a GPU,
+    whatever runs beside it: its JPEG engines, whose pixels differ by a level, are not used then. `formats`: which
+    formats of files are decoded, as a list or a text with commas: `"jpeg,png"` are these alone, `"-avif,-av1"` all but
+    these; None: all."""
 
     def __init__(
         self,
@@ -92,7 +105,9 @@ class Pipeline(Running):
         )
         seed, bytes_per_sample = integer("seed", seed), integer("bytes_per_sample", bytes_per_sample)
         if seed is not None and seed < 0:
-            _call_site.warn("a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning)
+            _call_site.warn(
+                "a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning
+            )
             seed = None
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
@@ -147,7 +162,9 @@ class Pipeline(Running):
         elif type(depth) is int:
             self._cpu_queue_size = self._gpu_queue_size = depth
         else:
-            raise TypeError(f"`prefetch_queue_depth` is {depth!r}, expected an int, or a dictionary with `cpu_size` and `gpu_size`")
+            raise TypeError(
+                f"`prefetch_queue_depth` is {depth!r}, expected an int, or a dictionary with `cpu_size` and `gpu_size`"
+            )
         if min(self._cpu_queue_size, self._gpu_queue_size) < 1:
             raise ValueError(f"`prefetch_queue_depth` must be at least 1, got {depth}.")
 
@@ -269,7 +286,8 @@ class Pipeline(Running):
         return _serialization.describe(self._operators, self._declared_outputs()[0], self._parameters())
 
     def serialize(self, define_graph=None, filename=None):
-        """The pipeline as the bytes of a file that Gesso and DALI load; also written to `filename`, if that is given."""
+        """The pipeline as the bytes of a file that Gesso and DALI load; also written to `filename`, if that is
+        given."""
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
                 "Provided `define_graph` argument is not callable."
@@ -285,7 +303,8 @@ class Pipeline(Running):
 
     @classmethod
     def deserialize(cls, serialized_pipeline=None, filename=None, **settings):
-        """A pipeline from what `serialize` made, of Gesso or DALI. `settings` are arguments of `Pipeline` and replace those of the file."""
+        """A pipeline from what `serialize` made, of Gesso or DALI. `settings` are arguments of `Pipeline` and replace
+        those of the file."""
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError("expected one of `serialized_pipeline` and `filename`, found both or none")
         if filename is not None:
@@ -326,7 +345,8 @@ class Pipeline(Running):
             file.write(_drawing.as_dot(self.description(), show_tensors, use_colors))
 
     def _for_operator(self, batch_size):
-        """A pipeline that an operator of this one runs: one batch at a time, in the same thread; errors are told by sample."""
+        """A pipeline that an operator of this one runs: one batch at a time, in the same thread; errors are told by
+        sample."""
         settings = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False, "on_error": "mark"}
         return Pipeline(batch_size, self._num_threads, None, **settings)
 
@@ -337,7 +357,16 @@ class Pipeline(Running):
         def forbidden(*_, **__):
             raise RuntimeError("this cannot be called here")
 
-        names = ("build", "run", "schedule_run", "outputs", "share_outputs", "release_outputs", "add_sink", "set_outputs")
+        names = (
+            "build",
+            "run",
+            "schedule_run",
+            "outputs",
+            "share_outputs",
+            "release_outputs",
+            "add_sink",
+            "set_outputs",
+        )
         for name in (*names, "start_py_workers", "checkpoint", "executor_statistics"):
             setattr(stub, name, forbidden)
         return stub

@@ -3,35 +3,9 @@
 import ctypes
 from enum import Enum, unique
 
-from ._authoring.constants import (  # noqa: F401
-    CPU_ONLY_DEVICE_ID,
-    Constant,
-    ConstantNode,
-    ScalarConstant,
-    all_types as _all_types,
-    bool_types as _bool_types,
-    enum_types as _enum_types,
-    float_types as _float_types,
-    int_like_types as _int_like_types,
-    int_types as _int_types,
-)
-from ._tensors.arrays import (  # noqa: F401
-    is_compatible_array_type as _is_compatible_array_type,
-    is_cupy_array as _is_cupy_array,
-    is_mxnet_array as _is_mxnet_array,
-    is_numpy_array as _is_numpy_array,
-    is_scalar_shape as _is_scalar_shape,
-    is_scalar_value as _is_scalar_value,
-    is_torch_tensor as _is_torch_tensor,
-)
-from ._tensors.enums import (  # noqa: F401
-    DALIDataType,
-    DALIImageType,
-    DALIInterpType,
-    TensorLayout,
-    to_dali_type,
-    to_numpy_type,
-)
+from ._authoring.constants import CPU_ONLY_DEVICE_ID, Constant, ConstantNode, ScalarConstant  # noqa: F401
+from ._tensors.arrays import is_compatible_array_type as _is_compatible_array_type  # noqa: F401
+from ._tensors.enums import DALIDataType, DALIImageType, DALIInterpType, TensorLayout, to_dali_type, to_numpy_type  # noqa: F401
 
 for _enum in (DALIDataType, DALIImageType, DALIInterpType):
     for _name, _member in _enum.__members__.items():
@@ -79,7 +53,8 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Which batch a source of `fn.external_source` is asked for: number `iteration` of the epoch `epoch_idx`, both from 0."""
+    """Which batch a source of `fn.external_source` is asked for: number `iteration` of the epoch `epoch_idx`, both from
+    0."""
 
     def __init__(self, iteration, epoch_idx):
         self.iteration = iteration

@@ -1,6 +1,7 @@
-"""Writes docs/reference/c-functions.md: every function, struct and constant of include/gesso.h, with its declaration and what its comment says.
+"""Writes docs/reference/c-functions.md: every function, struct and constant of include/gesso.h, with its declaration
+and what its comment says.
 
-    python3 scripts/lib/c_reference.py > docs/reference/c-functions.md
+python3 scripts/lib/c_reference.py > docs/reference/c-functions.md
 """
 
 import re
@@ -26,7 +27,17 @@ GROUPS = {
     "load": "Operators",
     "register": "Operators",
 }
-ORDER = ("Pipelines", "Instances", "Streams", "Data sets", "Results", "Operators", "Everything else", "Structs and types", "Constants")
+ORDER = (
+    "Pipelines",
+    "Instances",
+    "Streams",
+    "Data sets",
+    "Results",
+    "Operators",
+    "Everything else",
+    "Structs and types",
+    "Constants",
+)
 
 
 def items(text):
@@ -39,7 +50,9 @@ def items(text):
         if comment and line:
             declaration = [line]
             # Braces and parentheses may go on over lines; a struct ends with its name.
-            while not declaration[-1].endswith(";") or (declaration[0].endswith("{") and not declaration[-1].startswith("}")):
+            while not declaration[-1].endswith(";") or (
+                declaration[0].endswith("{") and not declaration[-1].startswith("}")
+            ):
                 if line.startswith("#define"):
                     break
                 declaration.append(next(lines))
@@ -53,7 +66,12 @@ def named(declaration, comment):
         return declaration.split()[1].partition("(")[0], comment, declaration, "Constants"
     if declaration.startswith("typedef"):
         pointer = re.search(r"\(\*(\w+)\)", declaration.splitlines()[0])
-        return pointer[1] if pointer else re.search(r"(\w+);$", declaration)[1], comment, declaration, "Structs and types"
+        return (
+            pointer[1] if pointer else re.search(r"(\w+);$", declaration)[1],
+            comment,
+            declaration,
+            "Structs and types",
+        )
     name = re.search(r"\b(gesso_\w+)\(", declaration)[1]
     return name, comment, declaration, GROUPS.get(name.split("_")[1], "Everything else")
 

@@ -15,7 +15,8 @@ MOST_TICKS = 12
 
 
 class Panel(NamedTuple):
-    """One chart. `series` has the points of each line by its name, `log_y` a log10 axis, on which y is above 0; x always is."""
+    """One chart. `series` has the points of each line by its name, `log_y` a log10 axis, on which y is above 0; x
+    always is."""
 
     title: str
     x_label: str
@@ -91,7 +92,8 @@ def plot(panel, colours, left, top):
 
 
 def scale(function, low, high, start, end):
-    """From values between `low` and `high`, which `function` makes even, to pixels; the middle where there is one value alone."""
+    """From values between `low` and `high`, which `function` makes even, to pixels; the middle where there is one value
+    alone."""
     first, length = function(low), function(high) - function(low)
     return lambda value: start + (end - start) * ((function(value) - first) / length if length else 0.5)
 

@@ -128,10 +128,7 @@ class Graph:
     def __init__(self, weights):
         self.weights = weights
         self.nodes = []
-        self.constants = [
-            numpy_helper.from_array(np.float32(0), "zero"),
-            numpy_helper.from_array(np.float32(6), "six"),
-        ]
+        self.constants = [numpy_helper.from_array(np.float32(0), "zero"), numpy_helper.from_array(np.float32(6), "six")]
 
     def constant(self, name, value):
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value, np.float32), name))

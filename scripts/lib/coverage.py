@@ -85,7 +85,9 @@ def main():
     counted, left = lines(options.folder), set()
     status, all_run, all_lines = 0, 0, 0
     for group, prefixes in PARSERS.items():
-        files = sorted(path for path in counted if path not in left and path.startswith(tuple(prefixes)) and not is_test(path))
+        files = sorted(
+            path for path in counted if path not in left and path.startswith(tuple(prefixes)) and not is_test(path)
+        )
         left.update(files)
         run = sum(count > 0 for path in files for count in counted[path].values())
         total = sum(len(counted[path]) for path in files)

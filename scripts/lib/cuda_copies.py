@@ -1,4 +1,5 @@
-"""Counts what processes copy between a host and its GPUs: copies by kind, their bytes, the largest. By CUPTI, in any program that uses CUDA.
+"""Counts what processes copy between a host and its GPUs: copies by kind, their bytes, the largest. By CUPTI, in any
+program that uses CUDA.
 
     counter = Counter(folder)                               # makes the library there; needs `cc` and CUPTI
     with Server(repository, environment=counter.environment):
@@ -45,13 +46,19 @@ class Counted(dict):
         return self.get(program, {}).get(kind, Copies(0, 0, 0))
 
     def __sub__(self, before):
-        return Counted({
-            program: {
-                kind: Copies(copies.count - before.of(program, kind).count, copies.bytes - before.of(program, kind).bytes, copies.largest)
-                for kind, copies in kinds.items()
+        return Counted(
+            {
+                program: {
+                    kind: Copies(
+                        copies.count - before.of(program, kind).count,
+                        copies.bytes - before.of(program, kind).bytes,
+                        copies.largest,
+                    )
+                    for kind, copies in kinds.items()
+                }
+                for program, kinds in self.items()
             }
-            for program, kinds in self.items()
-        })
+        )
 
 
 def cupti():
@@ -67,7 +74,8 @@ def cupti():
 
 
 class Counter:
-    """Counts in all processes that have its environment; `folder` is for the library and for what the processes report."""
+    """Counts in all processes that have its environment; `folder` is for the library and for what the processes
+    report."""
 
     def __init__(self, folder):
         self.folder, library = Path(folder) / "copies", Path(folder) / "libcuda_copies.so"
@@ -79,7 +87,11 @@ class Counter:
             raise CopiesError(f"no C compiler: {error}") from None
         except subprocess.CalledProcessError as error:
             raise CopiesError(f"`{SOURCE.name}` does not compile: {error.stderr}") from None
-        self.environment = {"CUDA_INJECTION64_PATH": str(library), "GESSO_CUPTI": cupti(), "GESSO_COPIES": str(self.folder)}
+        self.environment = {
+            "CUDA_INJECTION64_PATH": str(library),
+            "GESSO_CUPTI": cupti(),
+            "GESSO_COPIES": str(self.folder),
+        }
 
     def read(self):
         """What the programs that still run have copied until now. Call it when what they shall have copied is done."""

@@ -1,4 +1,5 @@
-"""The little of CUDA's driver that tests and measurements need: is there a GPU, its memory, regions that a server can map.
+"""The little of CUDA's driver that tests and measurements need: is there a GPU, its memory, regions that a server can
+map.
 
 Called by ctypes, so that no package is needed. One device, its primary context, one thread.
 """

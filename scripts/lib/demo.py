@@ -1,4 +1,5 @@
-"""Starts the server, sends it every file as it is, prints the likeliest classes, of a video those along the way, and where the time went.
+"""Starts the server, sends it every file as it is, prints the likeliest classes, of a video those along the way, and
+where the time went.
 
 python scripts/lib/demo.py FILE_OR_DIRECTORY...
 """
@@ -12,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import tritonclient.grpc as triton
-from tritonclient.utils import InferenceServerException
-
 from model_statistics import between, settled, snapshot, steps
+from tritonclient.utils import InferenceServerException
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "server"))
@@ -61,7 +61,9 @@ def classify(client, kind, encoded):
     """The likeliest classes as (probability, label), of one compressed image or of each frame of a video."""
     file = triton.InferInput(kind.input, [1, len(encoded)], "UINT8")
     file.set_data_from_numpy(np.frombuffer(encoded, np.uint8)[None])
-    answer = client.infer(kind.model, [file], outputs=[triton.InferRequestedOutput("PROBABILITIES", class_count=kind.top)])
+    answer = client.infer(
+        kind.model, [file], outputs=[triton.InferRequestedOutput("PROBABILITIES", class_count=kind.top)]
+    )
     # With `class_count` the server answers "probability:index:label", likeliest first.
     classes = (entry.decode().split(":", 2) for entry in answer.as_numpy("PROBABILITIES").reshape(-1))
     return [(float(probability), label) for probability, _, label in classes]

@@ -3,7 +3,8 @@
     python3 scripts/lib/figures.py            writes all of them anew
     python3 scripts/lib/figures.py --check    exit status 1 if one is not what its records say
 
-A record is a JSON file SERIES.DATE.json; `records.py` says what is in it. A page shows one between two comments, `<!-- figures: WHAT -->` and `<!-- end -->`, where WHAT is one of
+A record is a JSON file SERIES.DATE.json; `records.py` says what is in it. A page shows one between two comments,
+`<!-- figures: WHAT -->` and `<!-- end -->`, where WHAT is one of
 
     SERIES          the newest record of the series
     SERIES DATE     that one, for pages that tell a history
@@ -24,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- figures: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 CHART = "docs/benchmarks/peers.svg"
 PEERS = "gpu-peers"
-# Of the README's comparison: what it is called, the series, the row's first cell, Gesso's column, DALI's, and torchvision's if it ran, too.
+# Of the README's comparison: what it is called, the series, the row's first cell, Gesso's column, DALI's, and
+# torchvision's if it ran, too.
 FRONT = (
     ("one H200, batches of 128, four at a time", PEERS, "500 x 375, 128", "four", "DALI 2.4, best", "torchvision"),
     ("one H200, batches of 512, four at a time", PEERS, "500 x 375, 512", "four", "DALI 2.4, best", "torchvision"),
@@ -50,7 +52,16 @@ TRAINING = (
     "images/s",
 )
 # What a reader of the front page of benchmarks compares.
-COMPARED = (PEERS, "cpu-peers", "training-cpu", "triton-gpu", "behind-model-part", "video-cpu", "python-cost", "neighbours")
+COMPARED = (
+    PEERS,
+    "cpu-peers",
+    "training-cpu",
+    "triton-gpu",
+    "behind-model-part",
+    "video-cpu",
+    "python-cost",
+    "neighbours",
+)
 
 
 def number(text):
@@ -66,7 +77,9 @@ def cell(value):
 def rows(head, body):
     """A table in Markdown."""
     lines = [head, ["---"] * len(head), *body]
-    return "".join("|" + "|".join(f" {cell(value)} " if value != "" else " " for value in line) + "|\n" for line in lines)
+    return "".join(
+        "|" + "|".join(f" {cell(value)} " if value != "" else " " for value in line) + "|\n" for line in lines
+    )
 
 
 def source(record):
@@ -83,7 +96,9 @@ def shown(record):
 def picked(record, first, column):
     """The cell of that row and column."""
     lines = record["rows"]
-    line = next((line for line in lines if line[0] == first), None) or next(line for line in lines if line[0].startswith(first))
+    line = next((line for line in lines if line[0] == first), None) or next(
+        line for line in lines if line[0].startswith(first)
+    )
     return number(line[record["columns"].index(column)])
 
 
@@ -92,7 +107,9 @@ def compared():
     found = []
     for name, series, first, *columns in FRONT:
         record = records.newest(series)
-        found.append((name, *(column and picked(record, first, column) for column in columns), record["command"].split()[0]))
+        found.append(
+            (name, *(column and picked(record, first, column) for column in columns), record["command"].split()[0])
+        )
     name, series, *loaders, column = TRAINING
     record = records.newest(series)
     return [*found, (name, *(picked(record, loader, column) for loader in loaders), record["command"].split()[0])]
@@ -107,7 +124,10 @@ def front():
         ratio = own / other
         return [int(other), f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.1f} times"]
 
-    body = [[name, int(own), *beside(own, dali), *beside(own, torch), f"`{command}`"] for name, own, dali, torch, command in compared()]
+    body = [
+        [name, int(own), *beside(own, dali), *beside(own, torch), f"`{command}`"]
+        for name, own, dali, torch, command in compared()
+    ]
     return rows(["where", "Gesso", "DALI 2.4", "", "torchvision", "", "command"], body)
 
 
@@ -123,7 +143,10 @@ def newest():
 def history():
     """One row for each record."""
     found = sorted(records.all_records(), key=lambda record: (record["date"], record["series"]), reverse=True)
-    body = [[r["date"], f"`{r['series']}`", r["title"], r["machine"], r["spread"] or "not recorded", f"`{r['commit']}`"] for r in found]
+    body = [
+        [r["date"], f"`{r['series']}`", r["title"], r["machine"], r["spread"] or "not recorded", f"`{r['commit']}`"]
+        for r in found
+    ]
     return rows(["date", "record", "what", "machine", "spread", "commit"], body)
 
 
@@ -148,7 +171,10 @@ def picture():
         for column, value in zip(record["columns"][1:], line[1:]):
             if column in DRAWN:
                 series.setdefault(DRAWN[column], []).append((int(batch), number(value)))
-    panels = [chart.Panel(f"JPEGs of {size}", "images a batch", "images/s", series, log_y=True) for size, series in sizes.items()]
+    panels = [
+        chart.Panel(f"JPEGs of {size}", "images a batch", "images/s", series, log_y=True)
+        for size, series in sizes.items()
+    ]
     return chart.panels(f"Decode, resize to 224 x 224, normalize: {record['machine']}, {record['date']}", panels)
 
 

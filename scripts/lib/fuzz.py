@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
-"""What scripts/fuzz does when its program is built: runs one target after the other, tells what each did, and writes a report.
+# !/usr/bin/env python3
+"""What scripts/fuzz does when its program is built: runs one target after the other, tells what each did, and writes a
+report.
 
-    fuzz.py --program FILE --minutes 1 [TARGET...]
-    fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--report FILE] [--resume] [TARGET...]
-    fuzz.py --list
+fuzz.py --program FILE --minutes 1 [TARGET...]
+fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--report FILE] [--resume] [TARGET...]
+fuzz.py --list
 """
 
 import argparse
@@ -60,14 +61,20 @@ TARGETS = {
         "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, lists",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
-    "records": Target(20, "tar archives, TFRecord, RecordIO, NumPy and COCO, as readers of the library read them, with their indices"),
+    "records": Target(
+        20, "tar archives, TFRecord, RecordIO, NumPy and COCO, as readers of the library read them, with their indices"
+    ),
     "requests": Target(10, "requests and failures of a server, through the plugin's entry points"),
     "sound": Target(2.5, "WAV, W64, AIFF, AU, CAF, FLAC, Ogg"),
     "video": Target(2.5, "videos, decoded on the host"),
     "device_scan": Target(
         0.1,
         "damaged JPEGs in the device's kernels, on the host's emulator",
-        ("tests/kernels/test_jpeg_kernels.py::test_damage_stays_with_its_image", "GESSO_DAMAGED_BATCHES", DAMAGED_IN_A_BATCH),
+        (
+            "tests/kernels/test_jpeg_kernels.py::test_damage_stays_with_its_image",
+            "GESSO_DAMAGED_BATCHES",
+            DAMAGED_IN_A_BATCH,
+        ),
     ),
 }
 
@@ -89,16 +96,31 @@ def libfuzzer(name, options, bound):
     for folder in [found, *folders]:
         folder.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"GESSO_FUZZ_TARGET": name, "LSAN_OPTIONS": f"suppressions={LEAKS}:print_suppressions=0"}
-    # libjpeg-turbo's assembly is not instrumented, its C is. Where our own decoder is compared with it, the assembly is what it equals: of
-    # damaged files whose values overflow, the C makes other pixels.
+    # libjpeg-turbo's assembly is not instrumented, its C is. Where our own decoder is compared with it, the assembly is
+    # what it equals: of damaged files whose values overflow, the C makes other pixels.
     if options.sanitizers and name != "jpeg":
         environment["JSIMD_FORCENONE"] = "1"
     limits = [f"-max_len={MAX_BYTES}", f"-timeout={MAX_SECONDS}", f"-rss_limit_mb={MAX_MEMORY_MB}"]
-    command = [options.program, f"-fork={options.jobs}", "-ignore_crashes=1", "-ignore_ooms=1", "-ignore_timeouts=1", bound, *limits]
+    command = [
+        options.program,
+        f"-fork={options.jobs}",
+        "-ignore_crashes=1",
+        "-ignore_ooms=1",
+        "-ignore_timeouts=1",
+        bound,
+        *limits,
+    ]
     before, began = count(found), time.monotonic()
     with tempfile.TemporaryDirectory() as temporary, log.open("w") as out:
         command = [*map(str, command), f"-artifact_prefix={found}/", *map(str, folders)]
-        subprocess.run(command, cwd=found, env=environment | {"TMPDIR": temporary}, stdout=out, stderr=subprocess.STDOUT, check=False)
+        subprocess.run(
+            command,
+            cwd=found,
+            env=environment | {"TMPDIR": temporary},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     inputs = [int(number) for number in re.findall(r"^#(\d+)", log.read_text(errors="replace"), re.M)]
     if not inputs:
         sys.exit(f"error: {name} did not begin, see {log}")
@@ -111,9 +133,19 @@ def pytest(name, inputs):
     rounds, log, began = -(-inputs // at_once), CACHE / f"{name}.log", time.monotonic()
     command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", test]
     with log.open("w") as out:
-        ran = subprocess.run(command, cwd=ROOT, env=os.environ | {variable: str(rounds)}, stdout=out, stderr=subprocess.STDOUT, check=False)
+        ran = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=os.environ | {variable: str(rounds)},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     # Of the last line, such as `1 failed, 9 passed, 1 skipped in 3.1s`.
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (failed|passed|skipped)", log.read_text(errors="replace"))}
+    counts = {
+        word: int(number)
+        for number, word in re.findall(r"(\d+) (failed|passed|skipped)", log.read_text(errors="replace"))
+    }
     # A kind of data set that another package must read first is left out without it.
     made = rounds * (at_once - counts.get("skipped", 0))
     return Outcome(made, time.monotonic() - began, counts.get("failed", int(ran.returncode != 0)))
@@ -129,7 +161,9 @@ def said(command):
 
 def report(outcomes, options):
     """The page."""
-    inputs, seconds, found = (sum(getattr(outcome, field) for outcome in outcomes.values()) for field in ("inputs", "seconds", "found"))
+    inputs, seconds, found = (
+        sum(getattr(outcome, field) for outcome in outcomes.values()) for field in ("inputs", "seconds", "found")
+    )
     how = "AddressSanitizer, the C in it also with UndefinedBehaviorSanitizer" if options.sanitizers else "no sanitizer"
     lines = [
         "# Hostile inputs",
@@ -143,7 +177,9 @@ def report(outcomes, options):
         "| --- | --- | --- | --- | --- |",
     ]
     for name, outcome in outcomes.items():
-        lines.append(f"| `{name}` | {TARGETS[name].what} | {outcome.inputs:,} | {outcome.seconds:,.0f} | {outcome.found} |")
+        lines.append(
+            f"| `{name}` | {TARGETS[name].what} | {outcome.inputs:,} | {outcome.seconds:,.0f} | {outcome.found} |"
+        )
     lines.append(f"| all | | **{inputs:,}** | {seconds:,.0f} | **{found}** |")
     commit, day = said(["git", "rev-parse", "--short=10", "HEAD"]), datetime.date.today().isoformat()
     changed = " with changes" if said(["git", "status", "--porcelain", "--untracked-files=no"]) else ""
@@ -161,7 +197,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sanitizers", action="store_true")
     parser.add_argument("--report", type=Path)
-    parser.add_argument("--resume", action="store_true", help="go on behind the targets that a run which was ended had done")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on behind the targets that a run which was ended had done"
+    )
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     if options.list:
@@ -187,7 +225,11 @@ def main():
             outcomes[name] = libfuzzer(name, options, bound)
         made = outcomes[name]
         print(f"{name:12} {made.inputs:9,} inputs in {made.seconds:7,.0f} s, {made.found} found", flush=True)
-        kept.write_text(json.dumps({"run": run, "outcomes": {name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()}}))
+        kept.write_text(
+            json.dumps(
+                {"run": run, "outcomes": {name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()}}
+            )
+        )
         if options.report:
             report(outcomes, options)
     sys.exit(any(outcome.found for outcome in outcomes.values()))

@@ -1,10 +1,11 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Writes what fuzzing starts from: files of the tests' data, one folder for each target.
 
     fuzz_seeds.py FOLDER
 
 Images come behind ten bytes that say what is asked for, as the targets `image` and `jpeg` read them. Needs numpy.
 """
+
 import io
 import json
 import pathlib
@@ -82,7 +83,9 @@ def read():
         yield b"\1" + bytes([len(index)]) + index + archive
     # Features a: a text, b: two whole numbers, c: a float.
     values = b"\x0a\x03\x0a\x01x", b"\x1a\x04\x0a\x02\1\2", b"\x12\x06\x0a\x04\0\0\x80?"
-    entries = [b"\x0a\1" + name + b"\x12" + bytes([len(value)]) + value for name, value in zip((b"a", b"b", b"c"), values)]
+    entries = [
+        b"\x0a\1" + name + b"\x12" + bytes([len(value)]) + value for name, value in zip((b"a", b"b", b"c"), values)
+    ]
     features = b"".join(b"\x0a" + bytes([len(entry)]) + entry for entry in entries)
     example = b"\x0a" + bytes([len(features)]) + features
     record = struct.pack("<QI", len(example), 0) + example + bytes(4)

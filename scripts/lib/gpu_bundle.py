@@ -1,7 +1,7 @@
 """Packs the folder that scripts/gpu-bundle speaks of: `run.py`, and two archives that it unpacks.
 
-`server.tar.xz` (tritonserver, its Python backend, the libraries they need, Python's client, perf_analyzer) changes rarely and is kept between runs;
-`project.tar.xz` (plugin, test binaries, benchmark, tests and scripts) is packed anew.
+`server.tar.xz` (tritonserver, its Python backend, the libraries they need, Python's client, perf_analyzer) changes
+rarely and is kept between runs; `project.tar.xz` (plugin, test binaries, benchmark, tests and scripts) is packed anew.
 """
 
 import argparse
@@ -28,7 +28,16 @@ SITE = Path(sysconfig.get_paths()["purelib"])
 TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "operators", "capi"]
 BENCHES = ["engines", "video_engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
-SOURCES = ["benches", "docs/reference/c-api.md", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
+SOURCES = [
+    "benches",
+    "docs/reference/c-api.md",
+    "examples",
+    "include",
+    "kernels",
+    "model_repository",
+    "scripts",
+    "tests",
+]
 # Of those, what only runs where Gesso is built.
 LEFT_OUT = ("tests/fuzz/", "tests/kernels/")
 LIMIT_BYTES = 64 << 20
@@ -81,8 +90,10 @@ class Archive:
                         archive.addfile(info, io.BytesIO(data))
         partial.rename(path)
         size = path.stat().st_size
-        print(f"    {path.name}: {len(self.members)} files, {raw / 1e6:.1f} MB packed to {size / 1e6:.1f} MB "
-              f"in {time.monotonic() - began:.0f} s")
+        print(
+            f"    {path.name}: {len(self.members)} files, {raw / 1e6:.1f} MB packed to {size / 1e6:.1f} MB "
+            f"in {time.monotonic() - began:.0f} s"
+        )
 
 
 def needed(path):
@@ -126,7 +137,10 @@ def server_archive(python):
     program, backend, stub = SITE / SERVER, SITE / PYTHON_BACKEND / "libtriton_python.so", SITE / STUB.format(python)
     for path in (program, backend, stub):
         archive.file(f"site/{path.relative_to(SITE)}", path.read_bytes(), executable=True)
-    archive.copy(f"site/{PYTHON_BACKEND}/triton_python_backend_utils.py", SITE / PYTHON_BACKEND / "triton_python_backend_utils.py")
+    archive.copy(
+        f"site/{PYTHON_BACKEND}/triton_python_backend_utils.py",
+        SITE / PYTHON_BACKEND / "triton_python_backend_utils.py",
+    )
     wheels = download(python, CACHE / "wheels")
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as contents:
@@ -137,7 +151,9 @@ def server_archive(python):
                 elif wheel.name.startswith("python_rapidjson") and name.endswith(".so"):
                     archive.file(f"site/{name}", contents.read(name), executable=True)
     wanted = {name: renamed(name, libraries) for name in PERF_ANALYZER_NEEDS}
-    names = closure([program, backend, stub, *(libraries / name for name in wanted.values())], libraries) | set(wanted.values())
+    names = closure([program, backend, stub, *(libraries / name for name in wanted.values())], libraries) | set(
+        wanted.values()
+    )
     for name in names:
         archive.copy(f"site/{LIBRARIES}/{name}", libraries / name)
     for name, real in wanted.items():
@@ -179,7 +195,8 @@ def stripped(path):
 
 def project_archive():
     archive = Archive()
-    # The whole workspace, as scripts/test builds it: fewer packages have other features, and everything would be compiled again.
+    # The whole workspace, as scripts/test builds it: fewer packages have other features, and everything would be
+    # compiled again.
     for name, path in executables(cargo("test", "--no-run"), TESTS).items():
         archive.file(f"bin/{name}", stripped(path), executable=True)
     # Together, so that the engine is compiled once.
@@ -187,12 +204,17 @@ def project_archive():
     benches = executables(built, BENCHES)
     for name, path in benches.items():
         archive.file(f"bin/bench-{name}", stripped(path), executable=True)
-    library = next(Path(file) for message in built if message["target"]["name"] == "triton_gesso" for file in message["filenames"])
+    library = next(
+        Path(file) for message in built if message["target"]["name"] == "triton_gesso" for file in message["filenames"]
+    )
     archive.file("project/target/release/libtriton_gesso.so", stripped(library), executable=True)
     program = next(Path(message["executable"]) for message in built if message["target"]["kind"] == ["bin"])
     archive.file("project/target/release/gesso", stripped(program), executable=True)
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *SOURCES], cwd=ROOT, check=True, capture_output=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *SOURCES],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         if not name.endswith(".rs") and not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
@@ -229,8 +251,12 @@ def main():
     project.write(options.output / "project.tar.xz")
     shutil.copy(kept, options.output / "server.tar.xz")
     shutil.copy(ROOT / "scripts" / "lib" / "gpu_run.py", options.output / "run.py")
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(options.output.glob("*.tar.xz"))}
-    (options.output / "bundle.json").write_text(json.dumps({"python": options.python, "sha256": digests}, indent=1) + "\n")
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(options.output.glob("*.tar.xz"))
+    }
+    (options.output / "bundle.json").write_text(
+        json.dumps({"python": options.python, "sha256": digests}, indent=1) + "\n"
+    )
 
     size = sum(path.stat().st_size for path in options.output.iterdir())
     print(f"==> {options.output}: {size / 1e6:.1f} MB")

@@ -1,11 +1,13 @@
-#!/usr/bin/env python3
-"""Tests and measures Gesso on this machine, from the folder that scripts/gpu-bundle packed. Needs only Python's own modules.
+# !/usr/bin/env python3
+"""Tests and measures Gesso on this machine, from the folder that scripts/gpu-bundle packed. Needs only Python's own
+modules.
 
     python3 run.py                      every step: tests, server, bench, triton
     python3 run.py tests server         some of them
     python3 run.py tests --filter NAME  cargo's tests whose names contain NAME
     python3 run.py sanitize             the tests of `gpu` under compute-sanitizer's four tools (an hour; `--filter` works here, too)
-    python3 run.py exec -- COMMAND ...  any command in the same environment: the test binaries (gesso, conformance, gpu) and
+    python3 run.py exec -- COMMAND ...  any command in the same environment: the test binaries (gesso, conformance, gpu)
+    and
                                         bench-pipeline are on its PATH, the project's files in $CARGO_MANIFEST_DIR
 
     tests   the test binaries     server  pytest against a real tritonserver with Gesso on the GPU
@@ -41,8 +43,8 @@ FAILED_LINES = 40
 SANITIZER_SECONDS = 1800
 # Of random files a tenth: `tests/gpu/main.rs`.
 SANITIZER_SETTINGS = {"GESSO_FEWER": "10"}
-# Left out: kernels of nvJPEG, of which one reads gaps between pixels and one has a hazard; calls of the driver that fail as tests want them to; copies
-# to the host, which take along the gaps between samples.
+# Left out: kernels of nvJPEG, of which one reads gaps between pixels and one has a hazard; calls of the driver that
+# fail as tests want them to; copies to the host, which take along the gaps between samples.
 SANITIZERS = {
     "memcheck": ["--report-api-errors", "no"],
     "synccheck": [],
@@ -137,18 +139,34 @@ class Step:
 
 
 class Sanitizer:
-    """One of compute-sanitizer's tools over tests of `gpu`: a process for each, several at a time where that does not matter."""
+    """One of compute-sanitizer's tools over tests of `gpu`: a process for each, several at a time where that does not
+    matter."""
 
     def __init__(self, tool, tests):
         self.name, self.tool, self.tests, self.skipped = f"sanitize {tool}", tool, tests, 0
 
     def look(self, target, logs, test):
         path = logs / f"{self.tool}-{test.replace('::', '-')}.log"
-        command = [shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer", "--tool", self.tool, "--print-limit", "20", *SANITIZERS[self.tool], str(target / "bin" / "gpu")]
+        command = [
+            shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer",
+            "--tool",
+            self.tool,
+            "--print-limit",
+            "20",
+            *SANITIZERS[self.tool],
+            str(target / "bin" / "gpu"),
+        ]
         with open(path, "w") as log:
             try:
-                subprocess.run([*command, "--exact", test, "--test-threads", "1"], cwd=target / "project", env=environment(target) | SANITIZER_SETTINGS, stdin=subprocess.DEVNULL,
-                               stdout=log, stderr=subprocess.STDOUT, timeout=SANITIZER_SECONDS)
+                subprocess.run(
+                    [*command, "--exact", test, "--test-threads", "1"],
+                    cwd=target / "project",
+                    env=environment(target) | SANITIZER_SETTINGS,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=SANITIZER_SECONDS,
+                )
             except subprocess.TimeoutExpired:
                 return test, f"not done after {SANITIZER_SECONDS} s"
         text = path.read_text(errors="replace")
@@ -162,7 +180,11 @@ class Sanitizer:
         print(f"=== {self.name}", flush=True)
         began = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 2)) as pool:
-            found = dict(pool.map(lambda test: self.look(target, logs, test), [test for test in self.tests if not ALONE.search(test)]))
+            found = dict(
+                pool.map(
+                    lambda test: self.look(target, logs, test), [test for test in self.tests if not ALONE.search(test)]
+                )
+            )
         found |= (self.look(target, logs, test) for test in self.tests if ALONE.search(test))
         self.seconds = time.monotonic() - began
         self.tail = [f"{test}: {text}" for test, text in found.items() if text]
@@ -188,13 +210,28 @@ def steps(names, target, options, rest):
             command = [str(target / "bin" / name), "--nocapture", *([options.filter] if options.filter else []), *rest]
             yield Step(f"tests {name}", command, RUST, r"^test result")
     if "sanitize" in names:
-        listed = subprocess.run([target / "bin" / "gpu", "--list"], env=environment(target), capture_output=True, text=True, check=True).stdout
-        tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test") and (options.filter or "") in line]
+        listed = subprocess.run(
+            [target / "bin" / "gpu", "--list"], env=environment(target), capture_output=True, text=True, check=True
+        ).stdout
+        tests = [
+            line.removesuffix(": test")
+            for line in listed.splitlines()
+            if line.endswith(": test") and (options.filter or "") in line
+        ]
         for tool in SANITIZERS:
             yield Sanitizer(tool, [test for test in tests if tool != "initcheck" or WITHOUT_ENGINES.match(test)])
     if "server" in names:
         # conftest.py of the folder above belongs to them.
-        command = [python, "-m", "pytest", "-rsP", "--color=no", "-p", "no:cacheprovider", f"--confcutdir={project / 'tests'}"]
+        command = [
+            python,
+            "-m",
+            "pytest",
+            "-rsP",
+            "--color=no",
+            "-p",
+            "no:cacheprovider",
+            f"--confcutdir={project / 'tests'}",
+        ]
         command += [str(project / "tests" / "server" / "gpu")]
         command += ["-k", options.filter] if options.filter else []
         # -rP shows what passed tests print: the growth of memory.
@@ -224,7 +261,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; or {', '.join(OTHER_STEPS)}")
     parser.add_argument("--filter", metavar="NAME", help="only tests whose names contain this")
-    parser.add_argument("--into", type=Path, help="where to unpack (default: a folder of the system's for temporary files)")
+    parser.add_argument(
+        "--into", type=Path, help="where to unpack (default: a folder of the system's for temporary files)"
+    )
     parser.add_argument("--logs", type=Path, help="where the steps' output goes (default: there)")
     options = parser.parse_args(own)
     names = options.steps or STEPS
@@ -233,7 +272,9 @@ def main():
 
     wanted = json.loads((HERE / "bundle.json").read_text())["python"]
     if wanted != "%d.%d" % sys.version_info[:2]:
-        print(f"note: packed for Python {wanted}, this is {sys.version.split()[0]}: what talks to a server may not import")
+        print(
+            f"note: packed for Python {wanted}, this is {sys.version.split()[0]}: what talks to a server may not import"
+        )
     if missing := missing_packages():
         print(f"note: this Python lacks {', '.join(missing)}: steps that need it will fail")
     target = (options.into or Path(tempfile.gettempdir()) / "gesso-gpu-bundle").resolve()

@@ -1,5 +1,5 @@
-"""Requests over Triton's HTTP endpoint at rates that clients in Python usually do not reach: prepared bytes, one loop over
-many connections, several processes. Knows the protocol, no model.
+"""Requests over Triton's HTTP endpoint at rates that clients in Python usually do not reach: prepared bytes, one loop
+over many connections, several processes. Knows the protocol, no model.
 
     requests = [[inference(...)] for each connection]
     outcome = run(server.http_url, requests, seconds=5, processes=4)
@@ -38,8 +38,8 @@ class Place(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Latencies of the answered requests in seconds, the time they took together, the first errors, and the time of processors
-    that the clients took."""
+    """Latencies of the answered requests in seconds, the time they took together, the first errors, and the time of
+    processors that the clients took."""
 
     latencies: np.ndarray
     seconds: float
@@ -78,9 +78,9 @@ def inference(model, inputs, outputs):
 def run(address, connections, *, seconds=None, count=None, processes=1):
     """Keeps one request in flight on every connection, for so long or for `count` requests in all.
 
-    `connections`: for each, the requests that it sends in turn. All are opened at once: the server gives a new one to the first of its
-    threads that has no other to accept, for good, so that of connections that come one by one most end on its first thread.
-    """
+    `connections`: for each, the requests that it sends in turn. All are opened at once: the server gives a new one to
+    the first of its threads that has no other to accept, for good, so that of connections that come one by one most end
+    on its first thread."""
     processes = min(processes, len(connections))
     workers = []
     for i in range(processes):

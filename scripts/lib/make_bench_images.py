@@ -3,8 +3,8 @@
     python scripts/lib/make_bench_images.py FOLDER              writes FOLDER/500x375 and FOLDER/1920x1080
     python scripts/lib/make_bench_images.py FOLDER 4000x3000    other sizes: 64x64, 224x224, 1280x720, 4000x3000
 
-On average 69 kB and 494 kB a file: a decoder's speed goes by its input's bytes as much as by its pixels. The others have 2, 19, 259 and
-2,875 kB.
+On average 69 kB and 494 kB a file: a decoder's speed goes by its input's bytes as much as by its pixels. The others
+have 2, 19, 259 and 2,875 kB.
 """
 
 import sys

@@ -1,4 +1,5 @@
-"""Films the photos of a folder, one after the other with a camera that moves across, and writes the video: H.264 in MP4.
+"""Films the photos of a folder, one after the other with a camera that moves across, and writes the video: H.264 in
+MP4.
 
 python scripts/lib/make_clip.py .cache/photos .cache/clips/photos.mp4
 """

@@ -1,5 +1,6 @@
-"""Models for a server: Gesso in front, a network of torch behind it, and the ensemble of both. The network runs in Triton's Python backend
-(behind/model.py), which copies a tensor on a GPU once on the device, into memory that the network's process can open."""
+"""Models for a server: Gesso in front, a network of torch behind it, and the ensemble of both. The network runs in
+Triton's Python backend (behind/model.py), which copies a tensor on a GPU once on the device, into memory that the
+network's process can open."""
 
 import shutil
 from pathlib import Path
@@ -51,5 +52,6 @@ def write(repository, pipeline, network, *, gpu=True, half=False, max_batch=128,
 
 
 def arguments(tensor_bytes):
-    """Arguments of a server in which tensors of so many bytes in all may lie between the two models. What does not fit goes through the host."""
+    """Arguments of a server in which tensors of so many bytes in all may lie between the two models. What does not fit
+    goes through the host."""
     return [f"--cuda-memory-pool-byte-size=0:{tensor_bytes}"]

@@ -8,7 +8,8 @@ SETTLE_SECONDS = 1
 
 
 class ModelWork(NamedTuple):
-    """Requests and samples that succeeded, executions they took, and seconds spent on them, summed over the requests."""
+    """Requests and samples that succeeded, executions they took, and seconds spent on them, summed over the
+    requests."""
 
     requests: int
     failures: int
@@ -55,7 +56,10 @@ def settled(client, earlier, requests):
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         later = snapshot(client, earlier)
-        counted = min(later[name].requests + later[name].failures - work.requests - work.failures for name, work in earlier.items())
+        counted = min(
+            later[name].requests + later[name].failures - work.requests - work.failures
+            for name, work in earlier.items()
+        )
         if counted >= requests or time.monotonic() > deadline:
             return later
         time.sleep(0.001)

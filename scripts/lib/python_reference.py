@@ -1,8 +1,9 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Prints docs/reference/python-api.md: every public name of the Python package with its signature and docstring.
 
-    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py > docs/reference/python-api.md
-"""
+PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py >
+docs/reference/python-api.md"""
+
 import ast
 import importlib
 import inspect
@@ -16,8 +17,23 @@ functions of `gesso.dynamic`, are on a page of their own: [operators](operators.
 """
 # (module, what of it: names, or None for all public ones that are defined there)
 MODULES = (
-    ("gesso", ("pipeline_def", "do_not_convert", "Pipeline", "DataNode", "TensorCPU", "TensorListCPU", "TensorGPU", "TensorListGPU", "peek_video_shape",
-               "compare", "Comparison", "GessoError")),
+    (
+        "gesso",
+        (
+            "pipeline_def",
+            "do_not_convert",
+            "Pipeline",
+            "DataNode",
+            "TensorCPU",
+            "TensorListCPU",
+            "TensorGPU",
+            "TensorListGPU",
+            "peek_video_shape",
+            "compare",
+            "Comparison",
+            "GessoError",
+        ),
+    ),
     ("gesso.fn", ("external_source", "python_function")),
     ("gesso.types", ("Constant", "SampleInfo", "BatchInfo")),
     ("gesso.math", None),
@@ -63,7 +79,14 @@ def read(module, files):
         for node in ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else ():
             if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.name.startswith("_"):
                 continue
-            made = next((one for one in getattr(node, "body", ()) if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+            made = next(
+                (
+                    one
+                    for one in getattr(node, "body", ())
+                    if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+                ),
+                None,
+            )
             call = node if isinstance(node, ast.FunctionDef) else made
             words = re.sub(r"^self(, |$)", "", ast.unparse(call.args)) if call else ""
             lines += [f"### `{node.name}({words})`", "", ast.get_docstring(node) or "", ""]
@@ -76,7 +99,11 @@ def signature(thing):
         found = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values() if p.name not in ("self", "cls")]
+    plain = [
+        p.replace(annotation=inspect.Parameter.empty)
+        for p in found.parameters.values()
+        if p.name not in ("self", "cls")
+    ]
     text = str(inspect.Signature(plain))
     # Objects that have no literal show where they are in memory.
     return text if " at 0x" not in text and len(text) < 700 else "(...)"
@@ -98,7 +125,11 @@ def members(kind):
     for name, found in sorted(inspect.getmembers(kind)):
         # What a plain value has is its type's.
         doc = inspect.getdoc(found) if inspect.isroutine(found) or inspect.isdatadescriptor(found) else ""
-        if name.startswith("_") or not doc or getattr(found, "__module__", "gesso").split(".")[0] not in ("gesso", "builtins"):
+        if (
+            name.startswith("_")
+            or not doc
+            or getattr(found, "__module__", "gesso").split(".")[0] not in ("gesso", "builtins")
+        ):
             continue
         call = signature(found) if inspect.isroutine(found) else ""
         lines.append(f"- `{name}{call}`: {' '.join(doc.split())}")
@@ -107,8 +138,14 @@ def members(kind):
 
 def names_of(module):
     """What a module defines itself, in the order of its file."""
-    own = [(name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
-    return [name for name, thing in own if not name.startswith("_") and (inspect.isfunction(thing) or inspect.isclass(thing))]
+    own = [
+        (name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__
+    ]
+    return [
+        name
+        for name, thing in own
+        if not name.startswith("_") and (inspect.isfunction(thing) or inspect.isclass(thing))
+    ]
 
 
 def page():
@@ -120,7 +157,9 @@ def page():
         for member in names_of(module) if wanted is None else wanted:
             lines += documented(member, getattr(module, member), 3)
     for module, files in PLUGINS:
-        text = ast.get_docstring(ast.parse((PACKAGE / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")))
+        text = ast.get_docstring(
+            ast.parse((PACKAGE / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
+        )
         lines += [f"## `{module}`", "", fenced(text or ""), "", *read(module, files)]
     text = "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
     while "\n\n\n" in text:

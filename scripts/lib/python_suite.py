@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""DALI's own Python tests: runs them, with DALI or with Gesso in its place, and writes docs/reports/python-suite.md from two such runs.
+# !/usr/bin/env python3
+"""DALI's own Python tests: runs them, with DALI or with Gesso in its place, and writes docs/reports/python-suite.md
+from two such runs.
 
     python_suite.py run DALI/dali/test/python --dali --json dali.json [--extra FOLDER]     what real DALI passes
     python_suite.py run DALI/dali/test/python [MODULE...] --json gesso.json [--extra FOLDER] [--like dali.json]
     python_suite.py page dali.json gesso.json [--earlier PAGE]                             the page, on standard output
 
-The tests are in DALI's repository and not in this one. It needs nose2 and numpy; modules that need scipy, librosa, lz4 or jax count as not
-run without them. FOLDER is a copy of DALI_extra, or files that stand for it. `--like` takes the modules in which the other run passed
-something. A module runs in a process of its own, and what is there of --json is kept: modules that are run again replace theirs. With
-`--earlier`, modules that were not run keep what that page says of them.
-"""
+The tests are in DALI's repository and not in this one. It needs nose2 and numpy; modules that need scipy, librosa, lz4
+or jax count as not run without them. FOLDER is a copy of DALI_extra, or files that stand for it. `--like` takes the
+modules in which the other run passed something. A module runs in a process of its own, and what is there of --json is
+kept: modules that are run again replace theirs. With `--earlier`, modules that were not run keep what that page says of
+them."""
 
 import argparse
 import json
@@ -33,7 +34,10 @@ REASONS = [
     (("not raised", "did not raise"), "accepted here"),
     (("does not match", "not found in", "doesn't match"), "other words of an error"),
     (("is not defined for operator", "unexpected keyword", "no argument"), "an argument is not there"),
-    (("has no operator", "no such operator", "module 'nvidia.dali.fn", "module `gesso.fn", "nvidia.dali.ops"), "no such operator"),
+    (
+        ("has no operator", "no such operator", "module 'nvidia.dali.fn", "module `gesso.fn", "nvidia.dali.ops"),
+        "no such operator",
+    ),
     (("No such file", "cannot open", "Could not find", "No files"), "data missing in this run"),
     (("ImportError", "ModuleNotFoundError", "AttributeError"), "DALI's private names"),
 ]
@@ -101,7 +105,9 @@ def modules_of(tests):
 def passed(run):
     """{module: names of the cases that passed} of a run; lists of names are taken as they are."""
     return {
-        module: sorted(cases) if isinstance(cases, list) else sorted(name for name, (outcome, _) in cases.items() if outcome == "passed")
+        module: sorted(cases)
+        if isinstance(cases, list)
+        else sorted(name for name, (outcome, _) in cases.items() if outcome == "passed")
         for module, cases in run.items()
     }
 
@@ -113,36 +119,63 @@ def run(options):
     modules = options.modules or [name for name, cases in wanted.items() if cases] or list(modules_of(tests))
     environment = dict(os.environ)
     if not options.dali:
-        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), *filter(None, [environment.get("PYTHONPATH")])])
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(ROOT / "python"), *filter(None, [environment.get("PYTHONPATH")])]
+        )
     if options.extra:
         environment["DALI_EXTRA_PATH"] = str(options.extra.resolve())
     for module in modules:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             found_file = Path(folder) / "found.json"
-            command = [sys.executable, __file__, "work", str(tests), module, str(found_file), *(["--dali"] if options.dali else [])]
+            command = [
+                sys.executable,
+                __file__,
+                "work",
+                str(tests),
+                module,
+                str(found_file),
+                *(["--dali"] if options.dali else []),
+            ]
             try:
-                subprocess.run(command, env=environment, timeout=options.seconds, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                subprocess.run(
+                    command,
+                    env=environment,
+                    timeout=options.seconds,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
             except subprocess.TimeoutExpired:
                 pass
             kept[module] = json.loads(found_file.read_text()) if found_file.exists() else {}
         options.json.write_text(json.dumps(kept, indent=0))
         good = set(passed(kept)[module])
         cases = wanted.get(module, list(kept[module]))
-        print(f"{module:55} {len(good.intersection(cases)):5} of {len(cases):5} {time.monotonic() - began:7.1f} s", flush=True)
+        print(
+            f"{module:55} {len(good.intersection(cases)):5} of {len(cases):5} {time.monotonic() - began:7.1f} s",
+            flush=True,
+        )
         for name in [name for name in cases if name not in good][: options.failures]:
-            print("     ", name[:90], "|", kept[module].get(name, ("", "not run"))[1][:140].replace("\n", " "), flush=True)
+            print(
+                "     ", name[:90], "|", kept[module].get(name, ("", "not run"))[1][:140].replace("\n", " "), flush=True
+            )
 
 
 def reason(text):
     if not text:
         return "not run to its end"
-    return next((why for parts, why in REASONS if any(part in text for part in parts)), "results or limits of an operator")
+    return next(
+        (why for parts, why in REASONS if any(part in text for part in parts)), "results or limits of an operator"
+    )
 
 
 def earlier_rows(page):
     """{module, or the beginning of several and a star: (cases that passed, why not all)} of the table of a page."""
-    found = re.findall(r"^\| `([\w.*-]+)`(?: \(\d+ modules\))? \| (\d+) of \d+ \| (.*) \|$", page.read_text(), re.MULTILINE) if page else []
+    found = (
+        re.findall(r"^\| `([\w.*-]+)`(?: \(\d+ modules\))? \| (\d+) of \d+ \| (.*) \|$", page.read_text(), re.MULTILINE)
+        if page
+        else []
+    )
     return {module: (int(good), why) for module, good, why in found}
 
 
@@ -171,7 +204,9 @@ def page(options):
     kept = f"\n{not_run} modules were not run this time and keep the counts of an earlier run." if not_run else ""
     total = sum(map(len, wanted.values()))
     lost = sum(cases - good for _, good, cases, _ in missed)
-    dynamic = sum(cases - good for module, good, cases, _ in missed if module.startswith(("experimental_mode", "ndd_vs_fn")))
+    dynamic = sum(
+        cases - good for module, good, cases, _ in missed if module.startswith(("experimental_mode", "ndd_vs_fn"))
+    )
     whole = len(wanted) - len(missed)
     print(
         f"""# DALI's own Python tests

@@ -1,9 +1,9 @@
 """The test of scripts/race: attackers rewrite requests in shared memory, neighbours on the same models must not notice.
 
-Each attacker is a process: one thread sends requests that lie in its region, another rewrites the region all the while, in turns
-to whole other files, to their first bytes, to single random bytes. Every request may fail; the server may not, and it may not touch memory
-that is not its own (the sanitizer's word). Neighbours send good requests over the socket, which the server merges with the others.
-"""
+Each attacker is a process: one thread sends requests that lie in its region, another rewrites the region all the while,
+in turns to whole other files, to their first bytes, to single random bytes. Every request may fail; the server may not,
+and it may not touch memory that is not its own (the sanitizer's word). Neighbours send good requests over the socket,
+which the server merges with the others."""
 
 import argparse
 import io
@@ -31,7 +31,8 @@ from recorded import cases, write_model  # noqa: E402
 from sending import tensor  # noqa: E402
 
 CONFIG = 'backend: "gesso"\nmax_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 500 }\n'
-# Model: the recording that has its pipeline, and the case there. Those of one input take the files below, the others tensors.
+# Model: the recording that has its pipeline, and the case there. Those of one input take the files below, the others
+# tensors.
 MODELS = {
     "images": ("decoders_image", "under_its_old_name"),
     "peeks": ("peek_image_shape", "shapes"),
@@ -73,7 +74,8 @@ def configuration(outputs):
 
 
 class Case(NamedTuple):
-    """Requests to one model that differ in their bytes alone: for each input its shape and type, and alternatives for its bytes."""
+    """Requests to one model that differ in their bytes alone: for each input its shape and type, and alternatives for
+    its bytes."""
 
     model: str
     inputs: dict
@@ -96,7 +98,11 @@ def pictures():
     inks = [picture.convert("CMYK") for picture in opaque]
     yield [encoded(p, format="JPEG", quality=30, **o) for p in opaque + inks for o in ({}, {"progressive": True})]
     yield [encoded(p, format="PNG") for p in made]
-    yield [encoded(p, format="TIFF", **o) for p in opaque for o in ({}, {"compression": "tiff_lzw"}, {"compression": "jpeg"})]
+    yield [
+        encoded(p, format="TIFF", **o)
+        for p in opaque
+        for o in ({}, {"compression": "tiff_lzw"}, {"compression": "jpeg"})
+    ]
     yield [encoded(p, format="WEBP", lossless=o) for p in made for o in (True, False)]
     yield [encoded(p, format="AVIF", speed=8) for p in made]
     with np.load(ROOT / "tests" / "data" / "decode" / "jxl.npz") as stored:
@@ -106,15 +112,24 @@ def pictures():
 
 
 def headers():
-    """One JPEG whose frame header says other sizes and another sampling of chroma. Behind that header are so many tables that it takes
-    about a millisecond to read: it changes between two looks at it."""
-    file = encoded(Image.fromarray(np.random.default_rng(3).integers(0, 256, (40, 24, 3), np.uint8)), format="JPEG", quality=30)
+    """One JPEG whose frame header says other sizes and another sampling of chroma. Behind that header are so many
+    tables that it takes about a millisecond to read: it changes between two looks at it."""
+    file = encoded(
+        Image.fromarray(np.random.default_rng(3).integers(0, 256, (40, 24, 3), np.uint8)), format="JPEG", quality=30
+    )
     frame, table = file.index(b"\xff\xc0"), file.index(b"\xff\xc4")
     length = 2 + int.from_bytes(file[table + 2 : table + 4], "big")
     file = file[:table] + file[table : table + length] * TABLES + file[table:]
     size, sampling = slice(frame + 5, frame + 9), frame + 11
     files = []
-    for rows, columns, factors in [(40, 24, 0x22), (16, 16, 0x22), (1_000, 800, 0x22), (56, 24, 0x22), (40, 24, 0x11), (40, 300, 0x21)]:
+    for rows, columns, factors in [
+        (40, 24, 0x22),
+        (16, 16, 0x22),
+        (1_000, 800, 0x22),
+        (56, 24, 0x22),
+        (40, 24, 0x11),
+        (40, 300, 0x21),
+    ]:
         changed = bytearray(file)
         changed[size] = rows.to_bytes(2, "big") + columns.to_bytes(2, "big")
         changed[sampling] = factors
@@ -125,7 +140,12 @@ def headers():
 def sounds():
     """WAV files with other channels, widths, rates and lengths."""
     files = []
-    for channels, width, rate, frames in [(1, 2, 16_000, 400), (2, 2, 44_100, 900), (2, 1, 8_000, 100), (1, 4, 1, 2_000)]:
+    for channels, width, rate, frames in [
+        (1, 2, 16_000, 400),
+        (2, 2, 44_100, 900),
+        (2, 1, 8_000, 100),
+        (1, 4, 1, 2_000),
+    ]:
         file = io.BytesIO()
         with wave.open(file, "wb") as sound:
             sound.setnchannels(channels)
@@ -149,7 +169,9 @@ def arrays():
 def of_files(model, name, files):
     """The files as alternatives for one input, filled up to the longest."""
     longest = max(len(file) for file in files)
-    return Case(model, {name: ((1, longest), np.dtype(np.uint8))}, [{name: file.ljust(longest, b"\0")} for file in files])
+    return Case(
+        model, {name: ((1, longest), np.dtype(np.uint8))}, [{name: file.ljust(longest, b"\0")} for file in files]
+    )
 
 
 def attacks():
@@ -167,7 +189,11 @@ def attacks():
         pick = random.Random(2)
         variants = [{name: array.tobytes() for name, array in first.items()}]
         for _ in range(20):
-            steering = {n: np.array([pick.choice(extremes) for _ in range(a.size)]).astype(a.dtype) for n, a in first.items() if n != "X"}
+            steering = {
+                n: np.array([pick.choice(extremes) for _ in range(a.size)]).astype(a.dtype)
+                for n, a in first.items()
+                if n != "X"
+            }
             variants.append(variants[0] | {name: array.tobytes() for name, array in steering.items()})
         yield Case(model, {name: ((1, *array.shape), array.dtype) for name, array in first.items()}, variants)
 
@@ -211,10 +237,13 @@ def rewrite(memory, variants, outputs, over):
     while not over.is_set():
         first, second = dice.choice(variants), dice.choice(variants)
         memory[:size] = first
-        # A few bytes that differ between two good files, the start of them, or all; now and then any byte becomes anything.
+        # A few bytes that differ between two good files, the start of them, or all; now and then any byte becomes
+        # anything.
         differ = [i for i in range(header) if first[i] != second[i]] or [0]
         at = dice.choice(differ)
-        start, end = dice.choice([(at, at + 1), (at, at + 4), (at, at + 4), (0, dice.randrange(1, header + 1)), (0, size)])
+        start, end = dice.choice(
+            [(at, at + 1), (at, at + 4), (at, at + 4), (0, dice.randrange(1, header + 1)), (0, size)]
+        )
         ours, theirs = first[start:end], second[start:end]
         end = start + len(ours)
         any_at, any_byte = dice.randrange(header), bytes([dice.choice([0, 1, 2, 3, 4, 8, 16, 127, 128, 255])])
@@ -253,7 +282,8 @@ def attack(url, seconds, number, results):
                         inputs.append(made)
                         at += length
                     outputs = [triton.InferRequestedOutput(name) for name in names[case.model]]
-                    # Sizes that the attacker makes up may be answered with hundreds of megabytes, which no shared memory here takes.
+                    # Sizes that the attacker makes up may be answered with hundreds of megabytes, which no shared
+                    # memory here takes.
                     if case.model == "sizes" or dice.random() < 0.5:
                         for i, output in enumerate(outputs):
                             output.set_shared_memory(region.name, OUTPUT_BYTES, offset=size + i * OUTPUT_BYTES)
@@ -363,7 +393,8 @@ def run(options, repository):
             faults.append("the server died")
         status = server.stop()
         log, report = server.log, server.report
-    # Under the sanitizer a library of the server's own (p11-kit) never comes back from its destructor, after the end of `main`.
+    # Under the sanitizer a library of the server's own (p11-kit) never comes back from its destructor, after the end of
+    # `main`.
     if status != 0 and not (SANITIZED and UNLOADED in log):
         faults.append(f"the server left with status {status}")
     if report:

@@ -1,8 +1,9 @@
-"""How easily the pages read: words a sentence, sentences above 35 words, numbers per 100 words, of prose without tables, code and headings.
+"""How easily the pages read: words a sentence, sentences above 35 words, numbers per 100 words, of prose without
+tables, code and headings.
 
-    python3 scripts/lib/readability.py            a table of all pages, the hardest first
-    python3 scripts/lib/readability.py --most 22  and exit status 1 if a page that is no report or log has more words a sentence
-"""
+python3 scripts/lib/readability.py            a table of all pages, the hardest first
+python3 scripts/lib/readability.py --most 22  and exit status 1 if a page that is no report or log has more words a
+sentence"""
 
 import argparse
 import re
@@ -60,7 +61,12 @@ def main(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, help="words a sentence that a page may have")
     options = parser.parse_args(words)
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "tests" / "README.md", ROOT / "benches" / "README.md"]
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        ROOT / "tests" / "README.md",
+        ROOT / "benches" / "README.md",
+    ]
     rows = [(path.relative_to(ROOT).as_posix(), measure(path)) for path in pages]
     rows = sorted(((name, row) for name, row in rows if row), key=lambda entry: -entry[1][1])
     print(f"{'page':44} {'sentences':>9} {'words each':>10} {'% long':>7} {'numbers':>8}")

@@ -1,8 +1,10 @@
-"""What was measured, as files in benches/results: SERIES.DATE.json, which `write` makes at the end of a run and `figures.py` shows.
+"""What was measured, as files in benches/results: SERIES.DATE.json, which `write` makes at the end of a run and
+`figures.py` shows.
 
-A record has: `title`, what was measured, in words; `machine`; `date`; `commit`, of the code that was measured; `command`, which measures it again; `spread`, how far rounds differ,
-or how many there were; `columns` and `rows`, the table. What nobody wrote down is null. A record with `from` was taken from a page, which is named there; its `date` and `commit` are those that brought it into the page.
-"""
+A record has: `title`, what was measured, in words; `machine`; `date`; `commit`, of the code that was measured;
+`command`, which measures it again; `spread`, how far rounds differ, or how many there were; `columns` and `rows`, the
+table. What nobody wrote down is null. A record with `from` was taken from a page, which is named there; its `date` and
+`commit` are those that brought it into the page."""
 
 import datetime
 import json
@@ -27,7 +29,9 @@ def read(path):
     record = json.loads(path.read_text(encoding="utf-8"))
     missing = [field for field in FIELDS if field not in record]
     if named is None or missing:
-        raise RecordError(f"{path.name}: expected a record named SERIES.YYYY-MM-DD.json, found one without {', '.join(missing) or 'that name'}")
+        raise RecordError(
+            f"{path.name}: expected a record named SERIES.YYYY-MM-DD.json, found one without {', '.join(missing) or 'that name'}"
+        )
     if record["date"] != named[2]:
         raise RecordError(f"{path.name}: expected the date of its name, found `{record['date']}`")
     for line in record["rows"]:
@@ -61,23 +65,36 @@ def machine():
     """This machine in words: its GPUs if there are any, processor and cores."""
     words = []
     if shutil.which("nvidia-smi"):
-        asked = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+        asked = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
+        )
         words += sorted(set(asked.stdout.split("\n")) - {""}) if asked.returncode == 0 else []
     cpu = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*: (.*)$", cpu.read_text(), re.MULTILINE) if cpu.exists() else []
-    return ", ".join([*words, f"{len(os.sched_getaffinity(0))} cores of {names[0] if names else 'an unnamed processor'}"])
+    return ", ".join(
+        [*words, f"{len(os.sched_getaffinity(0))} cores of {names[0] if names else 'an unnamed processor'}"]
+    )
 
 
 def commit():
     """Of the tree, with `+` if it has changes."""
-    done = subprocess.run(["git", "describe", "--always", "--exclude=*", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "describe", "--always", "--exclude=*", "--dirty=+"], cwd=ROOT, capture_output=True, text=True
+    )
     return done.stdout.strip() or "unknown"
 
 
 def write(series, title, command, spread, columns, rows, folder=FOLDER):
     """Keeps a run of today; the file."""
     date = datetime.date.today().isoformat()
-    record = {"title": title, "machine": machine(), "date": date, "commit": commit(), "command": command, "spread": spread}
+    record = {
+        "title": title,
+        "machine": machine(),
+        "date": date,
+        "commit": commit(),
+        "command": command,
+        "spread": spread,
+    }
     path = Path(folder) / f"{series}.{date}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text(record | {"columns": columns, "rows": rows}), encoding="utf-8")

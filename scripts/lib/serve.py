@@ -1,11 +1,12 @@
-"""Becomes the demo's tritonserver over a model repository: `serve.py MODELS [ARGUMENT...]`; arguments are tritonserver's."""
+"""Becomes the demo's tritonserver over a model repository: `serve.py MODELS [ARGUMENT...]`; arguments are
+tritonserver's."""
 
 import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
-from harness import LOOPBACK, ServerError, assemble_backends, environment, program  # noqa: E402
+from harness import LOOPBACK, ServerError, assemble_backends, environment, program
 
 
 def main():

@@ -1,8 +1,9 @@
-"""Lays the pages out as MkDocs wants them: `site.py [--rust DOC] FOLDER` writes FOLDER/mkdocs.yml, FOLDER/pages and FOLDER/pages/llms.txt.
+"""Lays the pages out as MkDocs wants them: `site.py [--rust DOC] FOLDER` writes FOLDER/mkdocs.yml, FOLDER/pages and
+FOLDER/pages/llms.txt.
 
-The pages of the root become pages of the site; every link between pages is written anew for their new places. What a page links to and is no page, a source file say,
-becomes its name. DOC is where `cargo doc` wrote; it becomes FOLDER/pages/rust.
-"""
+The pages of the root become pages of the site; every link between pages is written anew for their new places. What a
+page links to and is no page, a source file say, becomes its name. DOC is where `cargo doc` wrote; it becomes
+FOLDER/pages/rust."""
 
 import argparse
 import json
@@ -65,7 +66,11 @@ def title(text):
 
 def summary(text):
     """The first sentence below the heading."""
-    paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip() and not part.startswith(("#", "```", "|", "<", "!", "-"))]
+    paragraphs = [
+        part
+        for part in re.split(r"\n\s*\n", text)
+        if part.strip() and not part.startswith(("#", "```", "|", "<", "!", "-"))
+    ]
     words = " ".join(LINK.sub(r"\2", paragraphs[0]).replace("**", "").split()) if paragraphs else ""
     return re.split(r"(?<=[.:]) ", words)[0].rstrip(":")
 
@@ -75,7 +80,10 @@ def menu(pages, with_rust):
     entries = [{"Gesso": "index.md"}, {title(pages["pages.md"]): "pages.md"}]
     for section in SECTIONS:
         # The page of a folder itself comes first.
-        names = sorted((name for name in pages if name.startswith(f"{section}/")), key=lambda name: (not name.endswith(("README.md", "index.md")), name))
+        names = sorted(
+            (name for name in pages if name.startswith(f"{section}/")),
+            key=lambda name: (not name.endswith(("README.md", "index.md")), name),
+        )
         listed = [{title(pages[name]): name} for name in names]
         if section == "reference" and with_rust:
             listed.append({"Rust library": RUST_FIRST})
@@ -100,12 +108,18 @@ def main(folder, rust=None):
     if rust:
         shutil.copytree(rust, folder / "pages" / RUST)
     listed = "\n".join(f"- [{title(text)}]({name}): {summary(text)}" for name, text in sorted(pages.items()))
-    (folder / "pages" / "llms.txt").write_text(f"# Gesso\n\n> {summary(pages['index.md'])}\n\n## Pages\n\n{listed}\n", encoding="utf-8")
+    (folder / "pages" / "llms.txt").write_text(
+        f"# Gesso\n\n> {summary(pages['index.md'])}\n\n## Pages\n\n{listed}\n", encoding="utf-8"
+    )
     # JSON is YAML.
     settings = {
         "site_name": "Gesso",
         "docs_dir": "pages",
-        "theme": {"name": "material", "font": False, "features": ["navigation.sections", "search.highlight", "content.code.copy"]},
+        "theme": {
+            "name": "material",
+            "font": False,
+            "features": ["navigation.sections", "search.highlight", "content.code.copy"],
+        },
         "plugins": ["search"],
         "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}, "pymdownx.superfences"],
         "validation": {"links": {"anchors": "warn", "not_found": "warn"}},

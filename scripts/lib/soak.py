@@ -32,7 +32,8 @@ THREADS, FILES, DEVICE_BYTES = 2, 2, 48e6
 
 
 class Look(NamedTuple):
-    """The server's process at one moment: bytes of memory, threads, open files; bytes in use on a GPU, if there is one."""
+    """The server's process at one moment: bytes of memory, threads, open files; bytes in use on a GPU, if there is
+    one."""
 
     memory: float
     threads: float
@@ -46,7 +47,8 @@ class Look(NamedTuple):
 
 
 def growth(looks):
-    """Medians of the first and the last third of the looks behind the warming up, and what grew in between, a line each."""
+    """Medians of the first and the last third of the looks behind the warming up, and what grew in between, a line
+    each."""
     looks = looks[int(len(looks) * WARM_UP) :]
     if len(looks) < 9:
         return Look(0, 0, 0), Look(0, 0, 0), ["the run was too short to see growth"]

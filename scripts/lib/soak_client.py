@@ -1,5 +1,5 @@
-"""One client of scripts/soak --long, a program: sends prepared requests over many connections, compares each answer with the one that the request
-got alone, and counts in a file that outlives it. It is killed now and then."""
+"""One client of scripts/soak --long, a program: sends prepared requests over many connections, compares each answer
+with the one that the request got alone, and counts in a file that outlives it. It is killed now and then."""
 
 import json
 import math
@@ -20,7 +20,8 @@ AWAY_SECONDS = 0.01
 
 
 class Counter:
-    """Places in the file of counters: answers by kind, then latencies, eight bins for each factor of two of microseconds."""
+    """Places in the file of counters: answers by kind, then latencies, eight bins for each factor of two of
+    microseconds."""
 
     RIGHT, REFUSED, AWAY, WRONG, SAMPLES, LATENCIES = range(6)
     BINS = 8 * 28
@@ -121,7 +122,11 @@ def main():
             kind = outcome(connection, float(tolerance))
             counted[kind] += 1
             if kind == Counter.WRONG:
-                print(f"expected {connection.request[1] and 'a tensor' or 'an error'}, found: {connection.data[:600]!r}", file=sys.stderr, flush=True)
+                print(
+                    f"expected {connection.request[1] and 'a tensor' or 'an error'}, found: {connection.data[:600]!r}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             elif kind == Counter.AWAY:
                 time.sleep(AWAY_SECONDS)
             else:

@@ -1,5 +1,6 @@
-"""The long form of scripts/soak: millions of small requests over HTTP, in batches of changing size, every twentieth broken, with clients that are
-killed and a model that is reloaded all the while. What the server's process looked like stands in a report with plots."""
+"""The long form of scripts/soak: millions of small requests over HTTP, in batches of changing size, every twentieth
+broken, with clients that are killed and a model that is reloaded all the while. What the server's process looked like
+stands in a report with plots."""
 
 import argparse
 import io
@@ -33,7 +34,8 @@ BATCHES = (1, 1, 1, 2, 3, 4)
 IMAGES, REQUESTS, BROKEN_SHARE = 24, 400, 0.05
 SMALLEST, LARGEST = 16, 96
 WATCH_SECONDS = 1
-# On a GPU a file may be decoded by its engines or its cores, which round apart, as the batch is: so many levels, as the pipeline scales them.
+# On a GPU a file may be decoded by its engines or its cores, which round apart, as the batch is: so many levels, as the
+# pipeline scales them.
 TOLERANCE_ON_GPU = 6 / 64
 
 
@@ -44,7 +46,9 @@ def images():
         height, width = (int(side) for side in numbers.integers(SMALLEST, LARGEST, 2))
         coarse = numbers.integers(0, 256, (height // 8 + 2, width // 8 + 2, 3), np.uint8)
         data = io.BytesIO()
-        Image.fromarray(coarse).resize((width, height)).save(data, *(("PNG",) if i % 6 == 5 else ("JPEG",)), quality=60 + i)
+        Image.fromarray(coarse).resize((width, height)).save(
+            data, *(("PNG",) if i % 6 == 5 else ("JPEG",)), quality=60 + i
+        )
         yield data.getvalue()
 
 
@@ -104,7 +108,8 @@ def reload(server):
 
 
 def soak(options, server, clients):
-    """Until the requests or the time are over. Rows of (seconds, look, requests, p50, p99), how many reloads and kills, and faults."""
+    """Until the requests or the time are over. Rows of (seconds, look, requests, p50, p99), how many reloads and kills,
+    and faults."""
     rows, faults, events = [], [], {"reload": 0, "kill": 0}
     driver = Driver() if options.gpu else None
     began, before = time.monotonic(), clients.sums()
@@ -116,7 +121,9 @@ def soak(options, server, clients):
             break
         latencies = (now - before)[Counter.LATENCIES :]
         before, done = now, int(now[: Counter.WRONG].sum())
-        rows.append((at, Look.at(server.pid, driver), done, *(Counter.quantile(latencies, share) for share in (0.5, 0.99))))
+        rows.append(
+            (at, Look.at(server.pid, driver), done, *(Counter.quantile(latencies, share) for share in (0.5, 0.99)))
+        )
         if now[Counter.WRONG]:
             faults.append(f"{now[Counter.WRONG]} wrong answers")
         if done >= options.requests or at >= options.seconds:
@@ -165,7 +172,11 @@ def main():
     faults += grown
     if status != 0:
         faults.append(f"the server left with status {status}")
-    print(soak_report.write(options.report, rows, sums, events, (early, late), faults, Driver().name if options.gpu else None))
+    print(
+        soak_report.write(
+            options.report, rows, sums, events, (early, late), faults, Driver().name if options.gpu else None
+        )
+    )
     if faults:
         raise SystemExit("error: " + "\nerror: ".join(faults))
 

@@ -7,12 +7,16 @@ COLOURS = ("#1f6feb", "#d1242f")
 
 
 def write(path, rows, sums, events, looks, faults, gpu):
-    """Writes the page at `path` and the plots beside it as `.svg`; returns the page's text. `gpu` is the name of the one that was used."""
+    """Writes the page at `path` and the plots beside it as `.svg`; returns the page's text. `gpu` is the name of the
+    one that was used."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".svg").write_text(plots(rows))
     early, late = looks
     bins = sums[Counter.LATENCIES :]
-    quantiles = ", ".join(f"{name} {1e3 * Counter.quantile(bins, share):.1f} ms" for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.99", 0.9999)))
+    quantiles = ", ".join(
+        f"{name} {1e3 * Counter.quantile(bins, share):.1f} ms"
+        for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.99", 0.9999))
+    )
     seconds, where = rows[-1][0], f"on an {gpu}" if gpu else "on the host"
     lines = [
         "# Soak",
@@ -30,7 +34,11 @@ def write(path, rows, sums, events, looks, faults, gpu):
         f"| reloads of the model, clients killed | {events['reload']}, {events['kill']} |",
         f"| latency | {quantiles} |",
         f"| memory of the server, first and last third after warming up | {early.memory / 1e6:.0f} MB, {late.memory / 1e6:.0f} MB |",
-        *([f"| memory of the GPU in use, likewise | {early.device / 1e6:.0f} MB, {late.device / 1e6:.0f} MB |"] if gpu else []),
+        *(
+            [f"| memory of the GPU in use, likewise | {early.device / 1e6:.0f} MB, {late.device / 1e6:.0f} MB |"]
+            if gpu
+            else []
+        ),
         f"| threads | {early.threads:.0f}, {late.threads:.0f} |",
         f"| open files | {early.files:.0f}, {late.files:.0f} |",
         f"| verdict | {'; '.join(faults) or 'nothing grew, nothing was wrong'} |",
@@ -56,7 +64,9 @@ def plots(rows):
     if any(row[1].device for row in rows):
         series.append(("memory of the GPU in use, MB", [[row[1].device / 1e6 for row in rows]]))
     height = len(series) * (HEIGHT + GAP) + 20
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">']
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">'
+    ]
     parts.append(f'<rect width="{WIDTH}" height="{height}" fill="white"/>')
     for number, (title, lines) in enumerate(series):
         parts += plot(title, minutes, lines, number * (HEIGHT + GAP) + 24)
@@ -73,6 +83,7 @@ def plot(title, minutes, lines, top):
     yield f'<text x="{right}" y="{bottom + 14}" text-anchor="end">{minutes[-1]:.0f} min</text>'
     for line, colour in zip(lines, COLOURS):
         points = " ".join(
-            f"{LEFT + (right - LEFT) * x / max(minutes[-1], 1e-9):.1f},{bottom - HEIGHT * y / most:.1f}" for x, y in zip(minutes, line)
+            f"{LEFT + (right - LEFT) * x / max(minutes[-1], 1e-9):.1f},{bottom - HEIGHT * y / most:.1f}"
+            for x, y in zip(minutes, line)
         )
         yield f'<polyline points="{points}" fill="none" stroke="{colour}"/>'

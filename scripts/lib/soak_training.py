@@ -1,11 +1,13 @@
-#!/usr/bin/env python3
-"""Trains on tiny images for a long time, as far as the loader is concerned, and tells whether it grows: memory, threads, open files, processes.
+# !/usr/bin/env python3
+"""Trains on tiny images for a long time, as far as the loader is concerned, and tells whether it grows: memory,
+threads, open files, processes.
 
-    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/soak_training.py [--minutes 10]
+    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/soak_training.py [--minutes
+    10]
 
-An epoch is 8,000 images of 32 x 32 as files, shuffled, of which some are missing and some are no images, the same in tar archives, and 2,000 samples of a
-source in two worker processes. The state is saved in every epoch; in every tenth all pipelines are made anew from it. Needs numpy and pillow.
-"""
+An epoch is 8,000 images of 32 x 32 as files, shuffled, of which some are missing and some are no images, the same in
+tar archives, and 2,000 samples of a source in two worker processes. The state is saved in every epoch; in every tenth
+all pipelines are made anew from it. Needs numpy and pillow."""
 
 import argparse
 import collections
@@ -90,13 +92,18 @@ class Loader:
         self.pipelines = {
             "files": self._make(lambda: self._train(fn.readers.file(**of_files)[0]), states.get("files")),
             "archives": self._make(
-                lambda: self._train(fn.readers.webdataset(paths=archives, ext=["jpg"], random_shuffle=True)), states.get("archives")
+                lambda: self._train(fn.readers.webdataset(paths=archives, ext=["jpg"], random_shuffle=True)),
+                states.get("archives"),
             ),
-            "workers": self._make(lambda: fn.cast(fn.external_source(source, batch=False, parallel=True), dtype=types.FLOAT), None),
+            "workers": self._make(
+                lambda: fn.cast(fn.external_source(source, batch=False, parallel=True), dtype=types.FLOAT), None
+            ),
         }
 
     def _make(self, define, state):
-        pipeline = Pipeline(BATCH, 2, seed=5, on_error="skip", py_num_workers=2, enable_checkpointing=True, checkpoint=state)
+        pipeline = Pipeline(
+            BATCH, 2, seed=5, on_error="skip", py_num_workers=2, enable_checkpointing=True, checkpoint=state
+        )
         with pipeline:
             pipeline.set_outputs(define())
         pipeline.build()
@@ -104,7 +111,9 @@ class Loader:
 
     def _train(self, encoded):
         images = fn.random_resized_crop(fn.decoders.image(encoded), size=[24, 24])
-        return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), dtype=types.FLOAT, mean=[127.5], std=[127.5])
+        return fn.crop_mirror_normalize(
+            images, mirror=fn.random.coin_flip(), dtype=types.FLOAT, mean=[127.5], std=[127.5]
+        )
 
     def epoch(self):
         """How many samples came, and how many failed."""
@@ -148,12 +157,18 @@ def main():
     third = len(looks) // 3
     early, late = (Look(*map(statistics.median, zip(*part))) for part in (looks[:third], looks[-third:]))
     seconds = time.monotonic() - began
-    print(f"{total['good']:,} samples in {seconds:.0f} s, {epochs} epochs; {total['failed']:,} failed and were left out")
+    print(
+        f"{total['good']:,} samples in {seconds:.0f} s, {epochs} epochs; {total['failed']:,} failed and were left out"
+    )
     print(
         f"first third after warming up, last third: memory {early.memory / 1e6:.1f} and {late.memory / 1e6:.1f} MB, threads {early.threads:.0f} and "
         f"{late.threads:.0f}, files {early.files:.0f} and {late.files:.0f}, processes {early.children:.0f} and {late.children:.0f}"
     )
-    grown = late.memory > early.memory + MEMORY_BYTES or late.threads > early.threads + THREADS or late.files > early.files + FILES
+    grown = (
+        late.memory > early.memory + MEMORY_BYTES
+        or late.threads > early.threads + THREADS
+        or late.files > early.files + FILES
+    )
     sys.exit(grown or late.children > early.children)
 
 

@@ -14,7 +14,8 @@ pub struct DatasetHandle {
     pool: Arc<HostPool>,
 }
 
-/// Finds the samples of the reader in a serialized pipeline, of which it is the only operator. Its order is not looked at.
+/// Finds the samples of the reader in a serialized pipeline, of which it is the only operator. Its order is not looked
+/// at.
 ///
 /// `*dataset` is the caller's, to give to `gesso_dataset_free`; it is null after an error. Any thread.
 ///

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::pipeline::{Allowance, Gpu, Pipeline};
 
-/// GPU number `ordinal` for a pipeline that needs one, `None` for others; its batches take no more than `multiprocessors`, but for 0.
+/// GPU number `ordinal` for a pipeline that needs one, `None` for others; its batches take no more than
+/// `multiprocessors`, but for 0.
 ///
 /// # Errors
 /// Invalid for a negative number; unavailable when the GPU, or a part of it, cannot be had.

@@ -1,5 +1,5 @@
-//! Samples as DLPack has tensors, so that other libraries take them without a copy. The structs are those of DLPack's own
-//! header (`dlpack.h`, `DLManagedTensor`), which a caller includes.
+//! Samples as DLPack has tensors, so that other libraries take them without a copy. The structs are those of DLPack's
+//! own header (`dlpack.h`, `DLManagedTensor`), which a caller includes.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -120,10 +120,11 @@ fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*mut DLManag
     Ok(tensor)
 }
 
-/// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
-/// `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still be under way then: when the
-/// last of the result and its tensors goes, that waits until the GPU is idle. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
-/// offered, which is his already. The elements must not be changed while others read them. Any thread.
+/// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls
+/// its `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still
+/// be under way then: when the last of the result and its tensors goes, that waits until the GPU is idle.
+/// `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller offered, which is his already. The elements must
+/// not be changed while others read them. Any thread.
 ///
 /// # Safety
 /// `result` is valid; `tensor` points at a pointer.

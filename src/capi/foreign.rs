@@ -41,7 +41,8 @@ struct State {
     pointer: *mut c_void,
 }
 
-// SAFETY: the interface asks of the library that a state may be used by any thread, one at a time, and by several in `run_cpu`.
+// SAFETY: the interface asks of the library that a state may be used by any thread, one at a time, and by several in
+// `run_cpu`.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
@@ -142,7 +143,8 @@ impl Foreign {
             (0..state.table.output_count).map(|_| info(&ValueType::default(), None)).collect();
         let arguments = if arguments.is_empty() { std::ptr::null() } else { arguments.as_ptr() };
         let (infos, made) = (infos.as_ptr(), outputs.as_mut_ptr());
-        // SAFETY: a function of the interface; as many inputs, arguments and outputs as it was told of, all alive during the call.
+        // SAFETY: a function of the interface; as many inputs, arguments and outputs as it was told of, all alive
+        // during the call.
         call(|message| unsafe { infer(state.pointer, infos, arguments, made, message) })?;
         // SAFETY: layouts are texts of the library, which stay.
         outputs.iter().map(|output| unsafe { value_type(output) }).collect()
@@ -338,7 +340,8 @@ impl Operator for Foreign {
                 .map(|(held, tensors)| operator_sample(held.index, tensors))
                 .collect();
             let (first, count) = (table.as_ptr(), table.len());
-            // SAFETY: a function of the interface; the samples live during the call, and their memory until the stream was waited for.
+            // SAFETY: a function of the interface; the samples live during the call, and their memory until the stream
+            // was waited for.
             call(|message| unsafe { run(state.pointer, first, count, stream.handle(), message) })
         }));
         Ok(())

@@ -16,8 +16,8 @@ use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Origins, Sample, Sh
 /// Invalid when an input is missing, unknown or given twice, or when a sample cannot be what it is said to be.
 ///
 /// # Safety
-/// `inputs` points at `count` inputs, each `struct_size` bytes behind the one before, whose pointers are valid for `'r` and whose memory nobody
-/// changes that long.
+/// `inputs` points at `count` inputs, each `struct_size` bytes behind the one before, whose pointers are valid for `'r`
+/// and whose memory nobody changes that long.
 pub(super) unsafe fn batches<'r>(
     pipeline: &Pipeline,
     batch_size: usize,

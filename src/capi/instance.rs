@@ -26,13 +26,15 @@ pub struct InstanceHandle {
     outputs_on_host: bool,
 }
 
-/// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be null.
+/// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may
+/// be null.
 ///
-/// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed before. Any thread;
-/// instances of one pipeline are independent of one another.
+/// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed
+/// before. Any thread; instances of one pipeline are independent of one another.
 ///
 /// # Safety
-/// `pipeline` is valid; `options` is null or points at a struct of the size that it says; `instance` points at a pointer.
+/// `pipeline` is valid; `options` is null or points at a struct of the size that it says; `instance` points at a
+/// pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gesso_instance_create(
     pipeline: *const PipelineHandle,
@@ -114,8 +116,9 @@ pub unsafe extern "C" fn gesso_instance_run(
     guard(|| unsafe { run(instance, batch_size, inputs, input_count, None, std::ptr::null_mut(), result) })
 }
 
-/// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The memory must stay
-/// until the call returns, and as long as the result is asked for those samples. When this returns, the memory is written.
+/// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The
+/// memory must stay until the call returns, and as long as the result is asked for those samples. When this returns,
+/// the memory is written.
 ///
 /// Ownership and threads as for `gesso_instance_run`.
 ///

@@ -1,4 +1,5 @@
-//! Loads libraries with operators, or takes those of the program, and adds them to the table of all. What the operators do is in `foreign`.
+//! Loads libraries with operators, or takes those of the program, and adds them to the table of all. What the operators
+//! do is in `foreign`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -26,12 +27,13 @@ static LOADED: Mutex<BTreeMap<PathBuf, Vec<&'static str>>> = Mutex::new(BTreeMap
 /// The operators as JSON, by their number.
 static TEXTS: Mutex<BTreeMap<usize, CString>> = Mutex::new(BTreeMap::new());
 
-/// Loads the library at `path` and adds its operators, for all pipelines that are read from then on; returns their names.
-/// The library stays in the process, and its code runs in it: whoever names the file trusts it. Nothing happens the second time.
+/// Loads the library at `path` and adds its operators, for all pipelines that are read from then on; returns their
+/// names. The library stays in the process, and its code runs in it: whoever names the file trusts it. Nothing happens
+/// the second time.
 ///
 /// # Errors
-/// Unavailable, when the file cannot be loaded; unsupported, when it has no operators for Gesso or none of this version; invalid, when a
-/// table is wrong; already exists, when a name is taken. Then none of its operators is added.
+/// Unavailable, when the file cannot be loaded; unsupported, when it has no operators for Gesso or none of this
+/// version; invalid, when a table is wrong; already exists, when a name is taken. Then none of its operators is added.
 pub fn load(path: &Path) -> Result<Vec<&'static str>> {
     let mut loaded = LOADED.lock();
     let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -67,7 +69,8 @@ fn load_from(path: &Path) -> Result<Vec<&'static str>> {
 /// Adds the operators of tables; returns their names.
 ///
 /// # Safety
-/// `tables` points at pointers to operators as `gesso.h` describes them, behind them a null pointer; what they point at stays.
+/// `tables` points at pointers to operators as `gesso.h` describes them, behind them a null pointer; what they point at
+/// stays.
 unsafe fn register(tables: *const *const OperatorTable) -> Result<Vec<&'static str>> {
     size::check_pointer("table", tables)?;
     // SAFETY: as the caller says.
@@ -180,8 +183,9 @@ unsafe fn arguments(names: *const *const c_char) -> Result<Vec<ArgSpec>> {
     names.iter().map(spec).collect()
 }
 
-/// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the
-/// process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any thread.
+/// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays
+/// in the process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there.
+/// Any thread.
 ///
 /// # Safety
 /// `path` ends with a zero byte. What the library does is its own affair.
@@ -194,9 +198,10 @@ pub unsafe extern "C" fn gesso_load_operators(path: *const c_char) -> Status {
     })
 }
 
-/// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a null pointer. The structs and
-/// all that they point at must stay as long as the process. Pipelines that are loaded from then on may use them. After an error none of them
-/// is there. Any thread; the functions are called by threads of the library, too.
+/// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a
+/// null pointer. The structs and all that they point at must stay as long as the process. Pipelines that are loaded
+/// from then on may use them. After an error none of them is there. Any thread; the functions are called by threads of
+/// the library, too.
 ///
 /// # Safety
 /// `table` is null or what is described above.
@@ -206,8 +211,9 @@ pub unsafe extern "C" fn gesso_register_operators(table: *const *const OperatorT
     guard(|| unsafe { register(table) }.map(drop))
 }
 
-/// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those that were loaded or registered
-/// before, too. The text is the library's and is never freed; it is null after an error. Any thread.
+/// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those
+/// that were loaded or registered before, too. The text is the library's and is never freed; it is null after an error.
+/// Any thread.
 ///
 /// # Safety
 /// `json` points at a pointer.

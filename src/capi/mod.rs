@@ -9,8 +9,8 @@
 //! device   the GPU of an instance or a stream
 //! ```
 //!
-//! Every function is one `status::guard`ed closure: no panic leaves it. Pointers from C are looked at once, at the top of
-//! a function, and become references or an error.
+//! Every function is one `status::guard`ed closure: no panic leaves it. Pointers from C are looked at once, at the top
+//! of a function, and become references or an error.
 
 #![expect(unsafe_code, reason = "this is a boundary to C")]
 

@@ -65,12 +65,13 @@ pub struct Message {
     pub capacity: usize,
 }
 
-/// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or the `gesso_status`
-/// to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has states of its own, and uses one
-/// from one thread at a time; but `run_cpu` is called by several at once, for samples of one batch.
+/// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or
+/// the `gesso_status` to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has
+/// states of its own, and uses one from one thread at a time; but `run_cpu` is called by several at once, for samples
+/// of one batch.
 ///
-/// The structs that functions get are as large as they say, which may be more or less than in the operator's header: elements of arrays are
-/// reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
+/// The structs that functions get are as large as they say, which may be more or less than in the operator's header:
+/// elements of arrays are reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
 #[repr(C)]
 pub struct OperatorTable {
     /// `sizeof(gesso_operator)`.
@@ -85,7 +86,8 @@ pub struct OperatorTable {
     pub max_inputs: usize,
     /// Outputs, at least one.
     pub output_count: usize,
-    /// Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load. Null: none.
+    /// Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load.
+    /// Null: none.
     pub arguments: *const *const c_char,
     /// Makes the state of one instance of the operator from its arguments, those that are tensors last. May be null.
     pub create: Option<
@@ -99,9 +101,10 @@ pub struct OperatorTable {
     >,
     /// Frees it. May be null.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
-    /// Says what the outputs are, from what the inputs are: once when a pipeline loads, where types and extents may be unknown
-    /// (`GESSO_DTYPE_ANY`, -1, a null `layout`) and `arguments` is null, and once for each sample, where everything is known and has
-    /// to be said. `outputs` come with everything unknown. Type, number of dimensions and layout must be the same for all samples of a batch.
+    /// Says what the outputs are, from what the inputs are: once when a pipeline loads, where types and extents may be
+    /// unknown (`GESSO_DTYPE_ANY`, -1, a null `layout`) and `arguments` is null, and once for each sample, where
+    /// everything is known and has to be said. `outputs` come with everything unknown. Type, number of dimensions and
+    /// layout must be the same for all samples of a batch.
     pub infer: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -119,9 +122,9 @@ pub struct OperatorTable {
             message: *mut Message,
         ) -> i32,
     >,
-    /// Puts the work for `count` samples in memory of the GPU into `stream`, a `CUstream` whose context is current, without waiting
-    /// for it. May be called twice for a batch, with the same samples. An error fails the batch. Null: pipelines that want the operator on a
-    /// GPU run it on the host.
+    /// Puts the work for `count` samples in memory of the GPU into `stream`, a `CUstream` whose context is current,
+    /// without waiting for it. May be called twice for a batch, with the same samples. An error fails the batch. Null:
+    /// pipelines that want the operator on a GPU run it on the host.
     pub run_gpu: Option<
         unsafe extern "C" fn(
             state: *mut c_void,

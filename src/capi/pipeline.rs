@@ -65,10 +65,11 @@ impl Named {
     }
 }
 
-/// Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the devices in the
-/// file are ignored. Needs no GPU, whatever the device.
+/// Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the
+/// devices in the file are ignored. Needs no GPU, whatever the device.
 ///
-/// The bytes are the caller's and are not kept. `*pipeline` is the caller's, to give to `gesso_pipeline_free`; it is null after an error. Any thread.
+/// The bytes are the caller's and are not kept. `*pipeline` is the caller's, to give to `gesso_pipeline_free`; it is
+/// null after an error. Any thread.
 ///
 /// # Safety
 /// `bytes` points at `length` bytes, `pipeline` at a pointer.
@@ -91,7 +92,8 @@ pub unsafe extern "C" fn gesso_pipeline_load(
     })
 }
 
-/// Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the pipeline.
+/// Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the
+/// pipeline.
 ///
 /// # Safety
 /// `pipeline` is null or from `gesso_pipeline_load`, and not freed before.
@@ -105,10 +107,12 @@ pub unsafe extern "C" fn gesso_pipeline_free(pipeline: *mut PipelineHandle) {
     });
 }
 
-/// Says what a file holds, as JSON: inputs, operators with their arguments, outputs, and for each operator why Gesso does not
-/// run it, if it does not. Works for files that do not load, too. The fields are those that `gesso inspect --json` prints under `pipeline`.
+/// Says what a file holds, as JSON: inputs, operators with their arguments, outputs, and for each operator why Gesso
+/// does not run it, if it does not. Works for files that do not load, too. The fields are those that
+/// `gesso inspect --json` prints under `pipeline`.
 ///
-/// The bytes are the caller's and are not kept. `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
+/// The bytes are the caller's and are not kept. `*json` is the caller's, to give to `gesso_string_free`; it is null
+/// after an error. Any thread.
 ///
 /// # Safety
 /// `bytes` points at `length` bytes, `json` at a pointer.
@@ -127,11 +131,12 @@ pub unsafe extern "C" fn gesso_describe(bytes: *const u8, length: usize, json: *
     })
 }
 
-/// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may leave out most. The format
-/// is that of `docs/reference/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
+/// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may
+/// leave out most. The format is that of `docs/reference/c-api.md`. Whether the pipeline can be run,
+/// `gesso_pipeline_load` says of the bytes.
 ///
-/// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to `gesso_bytes_free` with their
-/// number; they are null after an error. Any thread.
+/// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to
+/// `gesso_bytes_free` with their number; they are null after an error. Any thread.
 ///
 /// # Safety
 /// `description` points at `length` bytes, `bytes` at a pointer, `bytes_length` at a number.

@@ -17,8 +17,8 @@ use crate::tensor::{Batch, Sample};
 pub struct ResultHandle(pub(super) Arc<Data>);
 
 impl ResultHandle {
-    /// Takes over what a batch gave. What lies in memory that the result cannot keep, such as an input that was passed through,
-    /// is copied. `places` is where the caller wanted samples.
+    /// Takes over what a batch gave. What lies in memory that the result cannot keep, such as an input that was passed
+    /// through, is copied. `places` is where the caller wanted samples.
     ///
     /// # Errors
     /// What the device says, where samples are brought to the host.
@@ -63,7 +63,8 @@ impl ResultHandle {
 }
 
 impl ResultHandle {
-    /// Takes over a batch whose outputs are all in memory of ours, on the host or on GPU `ordinal`. It keeps that memory.
+    /// Takes over a batch whose outputs are all in memory of ours, on the host or on GPU `ordinal`. It keeps that
+    /// memory.
     ///
     /// # Errors
     /// Internal for a sample that has neither bytes nor an error.
@@ -107,8 +108,8 @@ pub unsafe extern "C" fn gesso_result_batch_size(result: *const ResultHandle) ->
     guarded(0, || unsafe { types::reference("result", result) }.map_or(0, |result| result.0.failures.len()))
 }
 
-/// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more. The
-/// text lives as long as the result. Any thread.
+/// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.
+/// The text lives as long as the result. Any thread.
 ///
 /// # Safety
 /// `result` is valid; `message` is null or points at a pointer.
@@ -138,8 +139,9 @@ pub unsafe extern "C" fn gesso_result_sample_status(
     if done == Status::Ok { of_sample } else { done }
 }
 
-/// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the result's (or
-/// memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that failed. Any thread.
+/// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the
+/// result's (or memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that
+/// failed. Any thread.
 ///
 /// # Safety
 /// `result` is valid; `tensor` points at a struct of the size that it says.
@@ -160,8 +162,9 @@ pub unsafe extern "C" fn gesso_result_tensor(
     })
 }
 
-/// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`: `gesso_result_tensor` for
-/// all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is else empty. Any thread.
+/// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`:
+/// `gesso_result_tensor` for all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is
+/// else empty. Any thread.
 ///
 /// # Safety
 /// `result` is valid; `tensors` points at `count` structs of the size that they say.

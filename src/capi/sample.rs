@@ -19,8 +19,9 @@ pub(super) struct Data {
     pub(super) ordinal: i32,
 }
 
-/// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory does: whoever took a tensor there
-/// may have put work into a stream of his own, which nobody tells us of, and have let go of the tensor at once.
+/// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory
+/// does: whoever took a tensor there may have put work into a stream of his own, which nobody tells us of, and have let
+/// go of the tensor at once.
 #[derive(Default)]
 pub(super) struct Exports(OnceLock<Arc<dyn DeviceMemory>>);
 

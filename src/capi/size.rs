@@ -1,5 +1,5 @@
-//! Structs that say how large they are, so that the caller's header may be older or newer than this library. A struct only grows, at
-//! its end; zeros there mean what their absence meant. It must not know what the structs are for.
+//! Structs that say how large they are, so that the caller's header may be older or newer than this library. A struct
+//! only grows, at its end; zeros there mean what their absence meant. It must not know what the structs are for.
 //!
 //! Nothing of a caller's struct becomes a reference: it is copied into one of ours, or ours into it, as far as both go.
 
@@ -63,7 +63,8 @@ unsafe fn size_at<T: Versioned>(what: &str, pointer: *const T) -> Result<usize> 
 /// A copy of the struct that a caller filled. What his header does not have yet is zero.
 ///
 /// # Errors
-/// Invalid for a null pointer or a size that no version has; unsupported when something is set that only newer versions know.
+/// Invalid for a null pointer or a size that no version has; unsupported when something is set that only newer versions
+/// know.
 ///
 /// # Safety
 /// `pointer` is null, or points at a struct of the size that it says.
@@ -131,7 +132,8 @@ unsafe fn stride<T: Versioned>(what: &str, first: *const T, count: usize) -> Res
     Ok(stride)
 }
 
-/// Where a caller wants a struct: of it, as much is written as his has. Its size stays, and what only newer versions know.
+/// Where a caller wants a struct: of it, as much is written as his has. Its size stays, and what only newer versions
+/// know.
 pub(super) struct Out<T> {
     pointer: *mut T,
     size: usize,

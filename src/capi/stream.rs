@@ -37,10 +37,12 @@ impl StreamHandle {
     }
 }
 
-/// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
-/// batch is asked for. `options` may be null. Outputs are where they are made, on the host or on the GPU.
+/// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds
+/// the samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where
+/// they are made, on the host or on the GPU.
 ///
-/// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
+/// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed
+/// before. Any thread.
 ///
 /// # Safety
 /// `pipeline` is valid; `options` is null or points at a struct of the size that it says; `stream` points at a pointer.
@@ -100,7 +102,8 @@ fn settings(options: &StreamOptions, formats: Formats) -> Result<StreamSettings>
     })
 }
 
-/// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no other uses the stream.
+/// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no
+/// other uses the stream.
 ///
 /// # Safety
 /// `stream` is null or from `gesso_stream_create`, and not freed before.
@@ -114,8 +117,9 @@ pub unsafe extern "C" fn gesso_stream_free(stream: *mut StreamHandle) {
     });
 }
 
-/// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it come, and before it what
-/// stands beside them. The memory is read during the call only. A video that is given while another one is read waits for its turn.
+/// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it
+/// come, and before it what stands beside them. The memory is read during the call only. A video that is given while
+/// another one is read waits for its turn.
 ///
 /// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 ///
@@ -137,8 +141,9 @@ pub unsafe extern "C" fn gesso_stream_feed(
     })
 }
 
-/// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it is until `gesso_stream_next`
-/// has given a null `*result`, which is the end of all that was fed, or the stream was freed.
+/// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as
+/// it is until `gesso_stream_next` has given a null `*result`, which is the end of all that was fed, or the stream was
+/// freed.
 ///
 /// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 ///
@@ -153,20 +158,23 @@ pub unsafe extern "C" fn gesso_stream_feed_kept(
         // SAFETY: the caller vouches for the pointer.
         let handle = unsafe { types::reference("stream", stream) }?;
         let mut stream = handle.alone()?;
-        // SAFETY: the caller vouches for the input, and for its memory until the stream has ended or is gone; it is read by nobody else.
+        // SAFETY: the caller vouches for the input, and for its memory until the stream has ended or is gone; it is
+        // read by nobody else.
         let (name, batch) = unsafe { input::one(&handle.pipeline, 1, input) }?;
         stream.feed_kept(&name, &batch)
     })
 }
 
-/// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
-/// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
+/// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A
+/// stream that has ended, as it has no inputs or a source that ends, gives a null `*result` and `GESSO_STATUS_OK`. An
+/// error is that of one batch; the call after it gives the next.
 ///
-/// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
-/// `GESSO_STATUS_UNAVAILABLE`.
+/// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time
+/// for a stream: else `GESSO_STATUS_UNAVAILABLE`.
 ///
 /// # Safety
-/// `stream` is valid; `result` points at a pointer; `first` is null or points at a number, which becomes the number of samples before the batch.
+/// `stream` is valid; `result` points at a pointer; `first` is null or points at a number, which becomes the number of
+/// samples before the batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gesso_stream_next(
     stream: *const StreamHandle,
@@ -191,8 +199,8 @@ pub unsafe extern "C" fn gesso_stream_next(
     })
 }
 
-/// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`, `number_of_shards`, `shard_id`,
-/// `pad_last_batch` and `stick_to_shard`.
+/// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`,
+/// `number_of_shards`, `shard_id`, `pad_last_batch` and `stick_to_shard`.
 ///
 /// `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
 ///

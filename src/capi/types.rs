@@ -1,5 +1,5 @@
-//! What crosses the boundary: enumerations as numbers, and structs that say how large they are, so that either side may be
-//! newer than the other.
+//! What crosses the boundary: enumerations as numbers, and structs that say how large they are, so that either side may
+//! be newer than the other.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -8,8 +8,8 @@ use crate::cpu::formats::Formats;
 use crate::error::{Context, Error, Result};
 use crate::tensor::{DType, Device};
 
-/// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
-/// may be added without.
+/// The version of this interface. It changes only when programs must be changed; functions and fields at the end of
+/// structs may be added without.
 pub const GESSO_ABI_VERSION: u32 = 1;
 
 /// The largest number of dimensions of a sample.
@@ -66,7 +66,8 @@ pub struct TensorInfo {
     pub layout: *const c_char,
     /// A `gesso_dtype`; `GESSO_DTYPE_ANY` when it is not fixed.
     pub dtype: i32,
-    /// A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is made.
+    /// A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it
+    /// is made.
     pub device: i32,
     /// Dimensions of a sample; -1 when not even that is fixed.
     pub ndim: i32,
@@ -86,17 +87,18 @@ pub struct InstanceOptions {
     pub gpu: i32,
     /// Not 0: outputs that are made on the GPU are copied to host memory of the result.
     pub outputs_on_host: i32,
-    /// Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
-    /// library copies first what it would else look at twice. 0: it must not change.
+    /// Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any
+    /// values then, and the library copies first what it would else look at twice. 0: it must not change.
     pub inputs_may_change: i32,
-    /// Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
-    /// of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
+    /// Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver
+    /// rounds them up. 0: all. Where the driver gives no part of a GPU (it does from CUDA 12.4 on), an instance with a
+    /// number of them is `GESSO_STATUS_UNAVAILABLE`.
     pub gpu_multiprocessors: usize,
-    /// Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
-    /// not used then.
+    /// Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the
+    /// GPU, whose pixels differ by a level, are not used then.
     pub deterministic: i32,
-    /// The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these. Null: all. It is
-    /// read while the instance is made, not later.
+    /// The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but
+    /// these. Null: all. It is read while the instance is made, not later.
     pub formats: *const c_char,
 }
 
@@ -137,8 +139,8 @@ pub struct StreamOptions {
 pub struct InputSample {
     /// `sizeof(gesso_sample)`; the same in all samples of an input.
     pub struct_size: usize,
-    /// Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
-    /// none.
+    /// Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when
+    /// there are none.
     pub data: *const c_void,
     /// Its extents; not read when `ndim` is 0.
     pub shape: *const i64,
@@ -155,15 +157,16 @@ pub struct InputTensor {
     pub name: *const c_char,
     /// The `gesso_dtype` of every sample.
     pub dtype: i32,
-    /// The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the input
-    /// says so; what writes the memory must be done.
+    /// The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the
+    /// input says so; what writes the memory must be done.
     pub device: i32,
     /// As many as the batch has.
     pub samples: *const InputSample,
-    /// One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
+    /// One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares
+    /// is refused.
     pub layout: *const c_char,
-    /// Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be null. Operators hand them on,
-    /// and `GetProperty` gives them as `source_info`. Null: nobody knows.
+    /// Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be
+    /// null. Operators hand them on, and `GetProperty` gives them as `source_info`. Null: nobody knows.
     pub origins: *const *const c_char,
 }
 
@@ -188,7 +191,8 @@ pub struct Tensor {
     pub shape: *const i64,
     /// One letter for each dimension; empty when there is none.
     pub layout: *const c_char,
-    /// Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody knows.
+    /// Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when
+    /// nobody knows.
     pub origin: *const c_char,
 }
 
@@ -197,17 +201,18 @@ pub struct Tensor {
 pub struct TargetMemory {
     /// `sizeof(gesso_target)` of the library.
     pub struct_size: usize,
-    /// Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
+    /// Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of
+    /// the result.
     pub data: *mut c_void,
-    /// The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
-    /// made there, and only memory of the instance's own GPU.
+    /// The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that
+    /// they are made there, and only memory of the instance's own GPU.
     pub device: i32,
 }
 
-/// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
-/// lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
-/// that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
-/// throw and must not call functions of the same instance.
+/// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is
+/// null) and lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the
+/// thread that runs the batch, once for each sample that did not fail. The memory must stay until the run returns.
+/// Returns 0; anything else fails the sample. Must not throw and must not call functions of the same instance.
 pub type Allocate = Option<
     unsafe extern "C" fn(
         user: *mut c_void,

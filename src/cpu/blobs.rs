@@ -18,8 +18,8 @@ impl<T> Blob<T> {
     }
 }
 
-/// The parts of `labels`, a tensor of shape `shape`, in the order of their first elements; `None` if they are more than `most`.
-/// Elements for which `is_background` holds belong to none.
+/// The parts of `labels`, a tensor of shape `shape`, in the order of their first elements; `None` if they are more than
+/// `most`. Elements for which `is_background` holds belong to none.
 pub fn blobs<T: Copy + PartialEq>(
     labels: &[T],
     shape: &[usize],

@@ -1,5 +1,5 @@
-//! Contrast-limited adaptive histogram equalization as OpenCV does it: every tile of an image has a table of its own, and
-//! pixels between the centers of tiles get a mean of theirs. It must not know colours.
+//! Contrast-limited adaptive histogram equalization as OpenCV does it: every tile of an image has a table of its own,
+//! and pixels between the centers of tiles get a mean of theirs. It must not know colours.
 
 use multiversion::multiversion;
 
@@ -114,8 +114,8 @@ impl Corners {
         Self(Box::new(std::array::from_fn(four)))
     }
 
-    /// Writes pixels of a row, which lies by `share` below the middle of the tiles above, and right of the middle of those to the left
-    /// by `shares`.
+    /// Writes pixels of a row, which lies by `share` below the middle of the tiles above, and right of the middle of
+    /// those to the left by `shares`.
     fn mix(&self, share: f32, shares: &[f32], src: &[u8], dst: &mut [u8]) {
         mix(&self.0, share, shares, src, dst);
     }

@@ -1,6 +1,6 @@
-//! Arithmetic on interleaved pixels: one factor for all channels, a matrix over three, conversion between colour spaces of
-//! 8 bits, histogram equalization. It must not know which operator wants it. Products and sums are rounded one by one, in the
-//! order written here, which is DALI's on a CPU.
+//! Arithmetic on interleaved pixels: one factor for all channels, a matrix over three, conversion between colour spaces
+//! of 8 bits, histogram equalization. It must not know which operator wants it. Products and sums are rounded one by
+//! one, in the order written here, which is DALI's on a CPU.
 
 use multiversion::multiversion;
 
@@ -128,8 +128,8 @@ fn pixels<const N: usize, const M: usize>(src: &[u8], dst: &mut [u8], f: impl Fn
     }
 }
 
-/// Spreads the values of every channel of `src`, interleaved pixels of `channels` channels, over the whole range, so that
-/// they are about equally frequent.
+/// Spreads the values of every channel of `src`, interleaved pixels of `channels` channels, over the whole range, so
+/// that they are about equally frequent.
 pub fn equalize(src: &[u8], dst: &mut [u8], channels: usize) {
     match channels {
         0 => {}

@@ -30,7 +30,8 @@ pub trait ConvertSat<T>: Copy {
     fn convert_trunc(self) -> T;
 }
 
-/// Converts `src` into `dst` element by element, rounding. Both have the same length; of unequal ones the shorter counts.
+/// Converts `src` into `dst` element by element, rounding. Both have the same length; of unequal ones the shorter
+/// counts.
 #[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn convert_slice<S: ConvertSat<T>, T>(src: &[S], dst: &mut [T]) {
     for (to, from) in dst.iter_mut().zip(src) {

@@ -1,5 +1,5 @@
-//! Weighted sums of neighbours: along one dimension, or over a rectangle. It must not know where weights come from. Sums are
-//! float32, in the order of the weights, products rounded one by one.
+//! Weighted sums of neighbours: along one dimension, or over a rectangle. It must not know where weights come from.
+//! Sums are float32, in the order of the weights, products rounded one by one.
 
 use multiversion::multiversion;
 
@@ -40,8 +40,8 @@ impl Along {
     }
 }
 
-/// Writes to `dst` the sums over `window`, of odd length and centered, along one dimension of `src`. Beyond its ends the
-/// dimension is mirrored, its end elements once.
+/// Writes to `dst` the sums over `window`, of odd length and centered, along one dimension of `src`. Beyond its ends
+/// the dimension is mirrored, its end elements once.
 ///
 /// # Errors
 /// When nobody waits any more.
@@ -97,8 +97,8 @@ impl Scratch {
         (self.result.capacity() + self.spare.capacity()) * size_of::<f32>()
     }
 
-    /// The sums over one window for each of the dimensions `extents` of `src`, whose elements have `inner` channels each; the
-    /// innermost dimension first.
+    /// The sums over one window for each of the dimensions `extents` of `src`, whose elements have `inner` channels
+    /// each; the innermost dimension first.
     ///
     /// # Errors
     /// When nobody waits any more.
@@ -153,8 +153,8 @@ pub struct Padded<'a, S> {
     pub channels: usize,
 }
 
-/// The sums over the rectangle `weights` with `columns` columns whose first element is where the element written is. `write` gets them in
-/// pieces, and where in rows of `width` each begins. Weights of zero are left out.
+/// The sums over the rectangle `weights` with `columns` columns whose first element is where the element written is.
+/// `write` gets them in pieces, and where in rows of `width` each begins. Weights of zero are left out.
 ///
 /// # Errors
 /// Those of `write`, at once.
@@ -172,8 +172,8 @@ pub fn correlate<S: ConvertSat<f32>>(
     }
     let tile = (NEAR / rows).next_multiple_of(SUMS).max(SUMS);
     let halo = (columns - 1) * channels;
-    // The rows that lie under the rectangle as float32, each in the place of one that does not any more: an element is converted once, not
-    // once for each weight.
+    // The rows that lie under the rectangle as float32, each in the place of one that does not any more: an element is
+    // converted once, not once for each weight.
     let mut ring = vec![0.0; rows * (tile + halo)];
     let mut weighted = Vec::with_capacity(weights.len());
     let mut sums = vec![0.0; tile.min(width)];
@@ -207,8 +207,8 @@ fn convert_row<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32]) {
 /// Sums that are kept in registers while all weights are gone through.
 const SUMS: usize = 64;
 
-/// Elements under a rectangle that stay in the first cache (16 kB), less what is beside them. A whole row of an image of 500 pixels in colour, five
-/// times, does not: that took a third longer.
+/// Elements under a rectangle that stay in the first cache (16 kB), less what is beside them. A whole row of an image
+/// of 500 pixels in colour, five times, does not: that took a third longer.
 pub const NEAR: usize = 4096;
 
 /// Writes the sums of the elements of `src` that each of `weights` says are so far away, multiplied by the weight.

@@ -37,8 +37,8 @@ impl<'a, const C: usize> Bytes<'a, C> {
         (fits && is_small).then_some(Self { values: image.values, width, height, pitch, end })
     }
 
-    /// Writes the pixels at places: a mean of the four around each, along x first, halves to even. False if some places are not inside:
-    /// their pixels have no meaning then.
+    /// Writes the pixels at places: a mean of the four around each, along x first, halves to even. False if some places
+    /// are not inside: their pixels have no meaning then.
     #[inline(always)]
     pub(super) fn between(&self, x: &[f32], y: &[f32], pixels: &mut [[u8; C]]) -> bool {
         let (mut starts, mut px, mut py) = ([0u32; AT_ONCE], [0.0; AT_ONCE], [0.0; AT_ONCE]);
@@ -83,7 +83,8 @@ impl<'a, const C: usize> Bytes<'a, C> {
         outside == 0
     }
 
-    /// Where the pixel with this column and row begins; far behind the image if there is no pixel to its right or below.
+    /// Where the pixel with this column and row begins; far behind the image if there is no pixel to its right or
+    /// below.
     #[inline(always)]
     fn start(&self, left: f32, top: f32) -> u32 {
         // A negative number is a large one without its sign.

@@ -1,5 +1,5 @@
-//! Colours, or grays, from the image of a sensor whose pixels see one colour each, as OpenCV computes them. It must not know
-//! operators.
+//! Colours, or grays, from the image of a sensor whose pixels see one colour each, as OpenCV computes them. It must not
+//! know operators.
 
 mod gradients;
 
@@ -36,8 +36,9 @@ const GRAY: [u64; 3] = [4_899, 9_617, 1_868];
 /// A pixel in the middle of its neighbours; whether blue is in its row, and in its column.
 type Around = ([[u32; 3]; 3], bool, bool);
 
-/// Fills in what the pixels of `src` lack: `dst` has [`Algorithm::channels`] for each. `blue` are the row and the column of the first
-/// blue pixel. The frame of the image is that of the pixels inside of it; an image without an inside is black.
+/// Fills in what the pixels of `src` lack: `dst` has [`Algorithm::channels`] for each. `blue` are the row and the
+/// column of the first blue pixel. The frame of the image is that of the pixels inside of it; an image without an
+/// inside is black.
 pub fn debayer<T: Level>(algorithm: Algorithm, src: &[T], dst: &mut [T], size: [usize; 2], blue: [usize; 2]) {
     let mut channels = [const { Vec::new() }; 3];
     match algorithm {
@@ -141,8 +142,8 @@ fn mean<T: Level>(a: T::Sum, b: T::Sum) -> T::Sum {
     (a + b + T::Sum::from(1)) >> 1
 }
 
-/// Fills in the pixels between the first and the last of a row; `green` finds that of pixels that do not see it, from those above, below,
-/// left and right.
+/// Fills in the pixels between the first and the last of a row; `green` finds that of pixels that do not see it, from
+/// those above, below, left and right.
 #[inline(always)]
 fn coloured_row<T: Level>(
     row: Row<'_, T>,
@@ -181,8 +182,8 @@ fn coloured_row<T: Level>(
     interleave([red, green, blue], dst);
 }
 
-/// Red, green and blue of the pixels between the first and the last of three lines; whether the first of them is in a column of the
-/// colour that the row has beside green.
+/// Red, green and blue of the pixels between the first and the last of three lines; whether the first of them is in a
+/// column of the colour that the row has beside green.
 #[inline(always)]
 fn coloured_block<T: Level>(
     lines: [&[T; LANES + 2]; 3],

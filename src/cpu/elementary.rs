@@ -1,6 +1,7 @@
-//! exp, sine and cosine of many float32 at once, to the bit the numbers of glibc 2.28 and later, which calls of the C library's
-//! functions one by one give, and so DALI. The arithmetic is theirs (double precision, one rounding to float32 at the end), a
-//! lane a number. Processors without fused multiplication, whose C library computes otherwise, call it.
+//! exp, sine and cosine of many float32 at once, to the bit the numbers of glibc 2.28 and later, which calls of the C
+//! library's functions one by one give, and so DALI. The arithmetic is theirs (double precision, one rounding to
+//! float32 at the end), a lane a number. Processors without fused multiplication, whose C library computes otherwise,
+//! call it.
 
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;

@@ -1,5 +1,5 @@
-//! Whether an encoded file may be decoded. The one place that decides it: by what the first bytes or the container say, before a decoder sees the
-//! file. It must not know who asks.
+//! Whether an encoded file may be decoded. The one place that decides it: by what the first bytes or the container say,
+//! before a decoder sees the file. It must not know who asks.
 
 use crate::cpu::formats::Formats;
 use crate::cpu::{audio, decode, video};
@@ -17,7 +17,8 @@ pub enum Encoded {
 }
 
 impl Formats {
-    /// Whether the file `bytes` may be decoded. What is of no known format passes: it is decoded by nothing, and its error says more.
+    /// Whether the file `bytes` may be decoded. What is of no known format passes: it is decoded by nothing, and its
+    /// error says more.
     ///
     /// # Errors
     /// Unsupported when it is of a format that may not.

@@ -1,5 +1,5 @@
-//! Largest and smallest values, and medians, of rectangles of pixels. It must not know operators or borders: pixels outside of an
-//! image are there already.
+//! Largest and smallest values, and medians, of rectangles of pixels. It must not know operators or borders: pixels
+//! outside of an image are there already.
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ pub enum Extreme {
     Smallest,
 }
 
-/// Makes of every value of `values` the extreme of `count` values from it on, each `stride` behind the one before. The last values,
-/// behind which there are fewer, become something between. `scratch` is as long as `values`.
+/// Makes of every value of `values` the extreme of `count` values from it on, each `stride` behind the one before. The
+/// last values, behind which there are fewer, become something between. `scratch` is as long as `values`.
 pub fn extremes<T: Copy + PartialOrd>(
     values: &mut Vec<T>,
     scratch: &mut Vec<T>,
@@ -89,8 +89,8 @@ impl Ordered for f32 {
 }
 
 impl<T: Ordered> Surrounded<'_, T> {
-    /// Writes for each element of `row`, row `y` of the image without what lies around it, the median of the `size` (columns and
-    /// rows, odd) pixels around it. `window` is room for as many values.
+    /// Writes for each element of `row`, row `y` of the image without what lies around it, the median of the `size`
+    /// (columns and rows, odd) pixels around it. `window` is room for as many values.
     ///
     /// # Errors
     /// When nobody waits any more.
@@ -137,8 +137,8 @@ fn medians_of_nine<T: Copy + PartialOrd>(lines: [&[T]; 3], channels: usize, row:
     }
 }
 
-/// Pairs of nine values to put in order, after which the fifth is their median: sort three columns, then take the largest of the
-/// smallest, the middle of the middle and the smallest of the largest.
+/// Pairs of nine values to put in order, after which the fifth is their median: sort three columns, then take the
+/// largest of the smallest, the middle of the middle and the smallest of the largest.
 const EXCHANGES: [[usize; 2]; 19] = [
     [1, 2],
     [4, 5],
@@ -162,7 +162,8 @@ const EXCHANGES: [[usize; 2]; 19] = [
 ];
 
 impl Surrounded<'_, u8> {
-    /// [`Surrounded::medians`] by counts of levels, which are those of the pixel before but for a column: for large windows.
+    /// [`Surrounded::medians`] by counts of levels, which are those of the pixel before but for a column: for large
+    /// windows.
     pub fn medians_by_counts(&self, y: usize, row: &mut [u8], [columns, rows]: [usize; 2]) {
         let half = (columns * rows / 2) as u32;
         for channel in 0..self.channels {

@@ -1,4 +1,5 @@
-//! Formats of pictures, sounds and videos, and which of them may be decoded. It must not know how a file's format is found.
+//! Formats of pictures, sounds and videos, and which of them may be decoded. It must not know how a file's format is
+//! found.
 
 use std::fmt;
 
@@ -6,7 +7,8 @@ use crate::error::{Error, Result};
 
 macro_rules! formats {
     ($($format:ident $name:literal)*) => {
-        /// A format that can be decoded. That of a video is how its frames are compressed, whatever container they are in.
+        /// A format that can be decoded. That of a video is how its frames are compressed, whatever container they are
+        /// in.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the names say it")]
         pub enum Format {

@@ -1,5 +1,5 @@
-//! Colours of 8 bits between sRGB and CIE L*a*b* (D65, 8 bits each: L of 100 is 255, a and b are moved by 128), in OpenCV's integer
-//! arithmetic to the bit.
+//! Colours of 8 bits between sRGB and CIE L*a*b* (D65, 8 bits each: L of 100 is 255, a and b are moved by 128), in
+//! OpenCV's integer arithmetic to the bit.
 
 use std::sync::OnceLock;
 
@@ -29,8 +29,8 @@ const LANES: usize = 64;
 const ROOTS: usize = (256 * 3 / 2) << GAMMA_BITS;
 
 struct Tables {
-    /// What each level of red, green and blue adds to X, Y and Z, as integers of [`ROOT_BITS`]; half of the last place that counts is in
-    /// those of red.
+    /// What each level of red, green and blue adds to X, Y and Z, as integers of [`ROOT_BITS`]; half of the last place
+    /// that counts is in those of red.
     parts: [[[i32; 4]; 256]; 3],
     /// Cube roots of linear values.
     roots: [i32; ROOTS],

@@ -101,14 +101,14 @@ pub struct Normalize<'a, A> {
     pub mirror: bool,
     /// One per channel of the source.
     pub channels: &'a [A],
-    /// One per channel of the output, which has at least as many as the source: the value of pixels outside of the source
-    /// and of surplus channels. Not normalised, and converted by [`Normalized::from_fill`].
+    /// One per channel of the output, which has at least as many as the source: the value of pixels outside of the
+    /// source and of surplus channels. Not normalised, and converted by [`Normalized::from_fill`].
     pub fill: &'a [f32],
 }
 
 impl<A: Copy> Normalize<'_, A> {
-    /// Writes the window of `src` to `dst`, both dense. The source is uint8, int16, uint16, int32, float or float16, the
-    /// output float, float16, uint8 or int8.
+    /// Writes the window of `src` to `dst`, both dense. The source is uint8, int16, uint16, int32, float or float16,
+    /// the output float, float16, uint8 or int8.
     ///
     /// # Errors
     /// When a slice does not have the size that the fields say.
@@ -140,9 +140,9 @@ impl<A: Copy> Normalize<'_, A> {
         Ok(())
     }
 
-    /// Writes the output row that source row `row` becomes, if it does: for rows that are made one by one. `src` holds the
-    /// row's pixels with interleaved channels whatever `input` says, `dst` the whole output. Output rows that lie outside
-    /// of the source are not written.
+    /// Writes the output row that source row `row` becomes, if it does: for rows that are made one by one. `src` holds
+    /// the row's pixels with interleaved channels whatever `input` says, `dst` the whole output. Output rows that lie
+    /// outside of the source are not written.
     ///
     /// # Errors
     /// When a slice does not have the size that the fields say.

@@ -24,7 +24,8 @@ impl<'a> Npy<'a> {
     /// Reads the header of a file of version 1 that ends with its elements.
     ///
     /// # Errors
-    /// When it is none, of another version or byte order, of a type that tensors do not have, or not as long as it says.
+    /// When it is none, of another version or byte order, of a type that tensors do not have, or not as long as it
+    /// says.
     pub fn parse(file: &'a [u8]) -> Result<Self> {
         let array = Self::begin(file, 1)?;
         let (expected, found) = (array.shape.bytes(array.dtype.size())?, array.bytes.len());

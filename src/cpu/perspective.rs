@@ -1,5 +1,5 @@
-//! Images seen through a projective map, as OpenCV 5 does it on a CPU: places are exact for the types and channels that it has
-//! code of its own for, else they lie on a grid of 1/32 of a pixel. It must not know where the map comes from.
+//! Images seen through a projective map, as OpenCV 5 does it on a CPU: places are exact for the types and channels that
+//! it has code of its own for, else they lie on a grid of 1/32 of a pixel. It must not know where the map comes from.
 
 mod map;
 
@@ -78,7 +78,8 @@ pub struct View<'a, T> {
     pub border: Border,
     /// The value of each channel outside, for [`Border::Constant`].
     pub fill: &'a [T],
-    /// Whether places lie on the grid for [`Sampling::Linear`], and are found in double precision for [`Sampling::Nearest`].
+    /// Whether places lie on the grid for [`Sampling::Linear`], and are found in double precision for
+    /// [`Sampling::Nearest`].
     pub is_coarse: bool,
 }
 
@@ -230,7 +231,8 @@ fn column_of(place: f32) -> i64 {
     i64::from(if place.is_nan() { i32::MIN } else { place as i32 })
 }
 
-/// The column or row next to a place, halves to even; what an `i32` cannot hold is far above or to the left, as in C++ on x86.
+/// The column or row next to a place, halves to even; what an `i32` cannot hold is far above or to the left, as in C++
+/// on x86.
 #[inline(always)]
 fn next_to(place: f32) -> i64 {
     const END: f32 = 2_147_483_648.0;
@@ -238,8 +240,8 @@ fn next_to(place: f32) -> i64 {
     if (-END..END).contains(&place) { place as i64 } else { i32::MIN.into() }
 }
 
-/// A place in a line of `extent` pixels, so far outside at most: OpenCV repeats an image only so often where it takes sixteen
-/// pixels. What is no number is far outside.
+/// A place in a line of `extent` pixels, so far outside at most: OpenCV repeats an image only so often where it takes
+/// sixteen pixels. What is no number is far outside.
 #[inline(always)]
 fn not_farther(place: f32, extent: usize) -> f32 {
     const LEAST: usize = 16;
@@ -286,7 +288,8 @@ fn of_sixteen<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, 
     }
 }
 
-/// Brings a small image into the second cache, line after line, which processors foresee; the places of a map they do not.
+/// Brings a small image into the second cache, line after line, which processors foresee; the places of a map they do
+/// not.
 fn bring_near(image: &[u8]) {
     const LINE: usize = 64;
     const SMALL: usize = 1 << 20;

@@ -9,7 +9,8 @@ pub(super) const MAX_SIDE: i32 = 1 << 22;
 /// 1.5 * 2^23: adding it to a number of less than 2^22 moves its ones to the lowest bit.
 const TO_LOWEST_BIT: f32 = 12_582_912.0;
 
-/// A whole number as an integer; one that is outside of every image, or no number, as -1. Unlike `as` it becomes vector code.
+/// A whole number as an integer; one that is outside of every image, or no number, as -1. Unlike `as` it becomes vector
+/// code.
 #[inline(always)]
 pub(super) fn column_or_row(place: f32) -> i32 {
     let place = if place >= 0.0 && place < MAX_SIDE as f32 { place } else { -1.0 };

@@ -1,6 +1,6 @@
 //! Random numbers as DALI has drawn them since 1.53: the generator Philox4x32-10, positioned by seed, batch, sample and
-//! element, so that numbers depend neither on threads nor on how samples are batched; the seeds of a pipeline's operators; and
-//! distributions as libstdc++ and DALI compute them.
+//! element, so that numbers depend neither on threads nor on how samples are batched; the seeds of a pipeline's
+//! operators; and distributions as libstdc++ and DALI compute them.
 
 pub mod standard;
 
@@ -15,8 +15,8 @@ const SAMPLE_STRIDE: u64 = 65_537;
 /// 2^-32.
 const UNIT: f32 = 1.0 / 4_294_967_296.0;
 
-/// The generator Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3": each block of four words is a
-/// function of a key and a counter, so any place in the sequence is reached at once.
+/// The generator Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3": each block of four
+/// words is a function of a key and a counter, so any place in the sequence is reached at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Philox {
     key: u64,
@@ -155,8 +155,8 @@ fn blocks(sample: &Philox, first: u64) -> [[u32; 4]; LANES] {
     std::array::from_fn(|lane| [x[lane], y[lane], z[lane], w[lane]])
 }
 
-/// What an operator's random numbers follow from, beside the place of a sample: nothing is left behind by a batch, so batches
-/// may run in any order and in different instances.
+/// What an operator's random numbers follow from, beside the place of a sample: nothing is left behind by a batch, so
+/// batches may run in any order and in different instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(u64);
 

@@ -1,5 +1,5 @@
-//! Images and volumes seen through an affine map, images through any: for each pixel written, where it is read. It must not
-//! know where the map comes from. Steps and their order are DALI's on a CPU, in float32.
+//! Images and volumes seen through an affine map, images through any: for each pixel written, where it is read. It must
+//! not know where the map comes from. Steps and their order are DALI's on a CPU, in float32.
 
 use multiversion::multiversion;
 
@@ -11,8 +11,8 @@ use crate::waiting::{Effort, Watch};
 /// Pixels between places that are computed anew; from there each is the last one and a step.
 const CHECKPOINT: usize = 256;
 
-/// From a place in the output to the place in the source: coefficients of x, y and z and an offset, for each of x, y and z. Of
-/// images the third row and column are not used.
+/// From a place in the output to the place in the source: coefficients of x, y and z and an offset, for each of x, y
+/// and z. Of images the third row and column are not used.
 pub type Map = [[f32; 4]; 3];
 
 /// What surrounds the source: its own edge when there is no value.
@@ -39,8 +39,9 @@ pub struct Pixels<'a, S> {
 pub(super) const LANES: usize = 4;
 
 impl<S: ConvertSat<f32>> Pixels<'_, S> {
-    /// The first [`LANES`] elements from each of the four pixels around a place inside of an image, whose pixels have `channels`
-    /// of them. `None` when one is outside, when they have more, or when less than that is left of the image.
+    /// The first [`LANES`] elements from each of the four pixels around a place inside of an image, whose pixels have
+    /// `channels` of them. `None` when one is outside, when they have more, or when less than that is left of the
+    /// image.
     #[inline(always)]
     pub(super) fn corners(&self, [x, y]: [i64; 2], channels: usize) -> Option<[[f32; LANES]; 4]> {
         let [width, height, _] = self.size;
@@ -88,8 +89,8 @@ struct Reader<'a, S, T> {
     is_volume: bool,
 }
 
-/// Writes to `dst`, of `size` pixels along x, y and z, what `map` finds in `source`. Outside of the source is `fill`, or its edge.
-/// A source without pixels has nothing to show: nothing is written.
+/// Writes to `dst`, of `size` pixels along x, y and z, what `map` finds in `source`. Outside of the source is `fill`,
+/// or its edge. A source without pixels has nothing to show: nothing is written.
 ///
 /// # Errors
 /// When nobody waits any more.
@@ -160,8 +161,8 @@ pub fn effort(pixels: usize, channels: usize, sampling: Sampling, is_volume: boo
     Effort::new(pixels as f64 * (PIXEL + channels as f64 * element), 0)
 }
 
-/// Writes to `dst`, an image of rows of `width` pixels, what `source` shows at the places that `places` gives for each row of it;
-/// outside of it is `fill`.
+/// Writes to `dst`, an image of rows of `width` pixels, what `source` shows at the places that `places` gives for each
+/// row of it; outside of it is `fill`.
 ///
 /// # Errors
 /// When nobody waits any more.

@@ -1,4 +1,5 @@
-//! Weights of the pixels in a line around a place, and images seen through them. It must not know where places come from.
+//! Weights of the pixels in a line around a place, and images seen through them. It must not know where places come
+//! from.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
 
@@ -10,7 +11,8 @@ use super::warp::Pixels;
 /// Farther away, places are not told from one another.
 const FAR: f32 = 1e9;
 
-/// The weights of four pixels in a line, from the second of which on a place is `part` of a pixel: Keys' cubic convolution with a = -0.75.
+/// The weights of four pixels in a line, from the second of which on a place is `part` of a pixel: Keys' cubic
+/// convolution with a = -0.75.
 #[inline(always)]
 pub(super) fn cubic_weights(part: f32) -> [f32; 4] {
     const A: f32 = -0.75;
@@ -20,9 +22,9 @@ pub(super) fn cubic_weights(part: f32) -> [f32; 4] {
     [first, second, third, 1.0 - first - second - third]
 }
 
-/// Those of eight pixels, from the fourth of which on a place is `part` of a pixel: Lanczos' window of four pixels to either side, of a sum
-/// of 1. The sine of a whole circle for two pixels differs in its sign only from pixel to pixel, which the sum takes away, and that of four
-/// times as long turns by an eighth.
+/// Those of eight pixels, from the fourth of which on a place is `part` of a pixel: Lanczos' window of four pixels to
+/// either side, of a sum of 1. The sine of a whole circle for two pixels differs in its sign only from pixel to pixel,
+/// which the sum takes away, and that of four times as long turns by an eighth.
 #[inline(always)]
 fn lanczos_weights(part: f32) -> [f32; 8] {
     if part < f32::EPSILON {
@@ -39,8 +41,8 @@ fn lanczos_weights(part: f32) -> [f32; 8] {
     weights.map(|weight| weight / sum)
 }
 
-/// Writes the pixels at `places` to `row`, each the sum of 4 x 4 pixels of an image by cubic weights; outside of it is 0. Pixel centers are
-/// whole numbers.
+/// Writes the pixels at `places` to `row`, each the sum of 4 x 4 pixels of an image by cubic weights; outside of it is
+/// 0. Pixel centers are whole numbers.
 #[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn cubic<T>(source: Pixels<'_, T>, places: &[[f32; 3]], row: &mut [T])
 where

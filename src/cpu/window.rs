@@ -1,5 +1,5 @@
-//! Copies a window of an N-D tensor, with or without conversion, where the window may leave the source. It must not know
-//! operators, arguments or how the window came about.
+//! Copies a window of an N-D tensor, with or without conversion, where the window may leave the source. It must not
+//! know operators, arguments or how the window came about.
 //!
 //! ```text
 //! source 0..5      window at -2, 9 long
@@ -113,8 +113,8 @@ impl Axis {
     }
 }
 
-/// One dimension of a copy, for those who do not copy run by run: output position `i` is source position `anchor + i`, of
-/// which there are `source`.
+/// One dimension of a copy, for those who do not copy run by run: output position `i` is source position `anchor + i`,
+/// of which there are `source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Positions in the output.
@@ -225,7 +225,8 @@ impl WindowCopy {
                 self.extent
             )));
         }
-        // One value after the other is slow where channels are interleaved: copies of all of them, ever longer, are not.
+        // One value after the other is slow where channels are interleaved: copies of all of them, ever longer, are
+        // not.
         let inner: usize = self.extent[channel + 1..].iter().product();
         let mut done = inner * values.len();
         for (part, &value) in dst.chunks_exact_mut(inner).zip(values) {

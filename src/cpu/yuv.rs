@@ -1,5 +1,5 @@
-//! Planes of luma and chroma to RGB, in the integers of FFmpeg's scaler, which is what DALI converts with on a CPU: chroma is
-//! interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
+//! Planes of luma and chroma to RGB, in the integers of FFmpeg's scaler, which is what DALI converts with on a CPU:
+//! chroma is interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
 //! It must not know codecs.
 
 use multiversion::multiversion;
@@ -47,8 +47,8 @@ pub(super) struct Layout {
     pub(super) depth: u32,
     /// How often columns and rows of chroma are halved; `None`: there is no chroma.
     pub(super) halved: Option<[u32; 2]>,
-    /// Whether samples of chroma lie evenly over the picture, as in FFmpeg; else each lies in the middle of the pixels that it is for. Sides
-    /// that are odd make the difference: their last sample is for fewer pixels.
+    /// Whether samples of chroma lie evenly over the picture, as in FFmpeg; else each lies in the middle of the pixels
+    /// that it is for. Sides that are odd make the difference: their last sample is for fewer pixels.
     pub(super) spread: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What outputs are declared as, for operators that learn the type of what they make from each sample. It must not know who
-//! declares it.
+//! What outputs are declared as, for operators that learn the type of what they make from each sample. It must not know
+//! who declares it.
 
 use super::Executor;
 use crate::graph::infer::Operators;
@@ -7,8 +7,8 @@ use crate::graph::{GraphOutput, NodeKind, Plan};
 use crate::tensor::{DType, ValueType};
 
 impl Executor {
-    /// Tells the operators what is expected of the outputs, in their order, beyond what the pipeline says. A sample of another type
-    /// then fails alone, and does not decide what the batch is.
+    /// Tells the operators what is expected of the outputs, in their order, beyond what the pipeline says. A sample of
+    /// another type then fails alone, and does not decide what the batch is.
     pub fn expect(&mut self, outputs: &[ValueType]) {
         expect(&self.plan, &mut self.operators, outputs);
     }

@@ -102,8 +102,8 @@ impl Scratch<'_> {
     pub(super) const NONE: Self = Self { efforts: &[], threads: 0 };
 }
 
-/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. Returns what the others
-/// take.
+/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch.
+/// Returns what the others take.
 pub(super) fn bound_bytes(
     desc: &BatchDesc,
     inputs: &Inputs<'_>,

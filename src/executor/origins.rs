@@ -1,5 +1,5 @@
-//! Where samples come from, handed on from the inputs of an operator to its outputs, by DALI's rules: an operator that mixes samples says it
-//! itself, and where several inputs come from different places nothing is known.
+//! Where samples come from, handed on from the inputs of an operator to its outputs, by DALI's rules: an operator that
+//! mixes samples says it itself, and where several inputs come from different places nothing is known.
 
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ pub(super) fn hand_on(
     }
 }
 
-/// The origins that inputs have in common; `None` where two of one sample differ, or inputs have other numbers of samples.
+/// The origins that inputs have in common; `None` where two of one sample differ, or inputs have other numbers of
+/// samples.
 fn common(regular: &[&Batch<'_>]) -> Option<Origins> {
     let (first, rest) = regular.split_first()?;
     if rest.iter().any(|input| input.len() != first.len()) {

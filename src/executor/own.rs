@@ -1,6 +1,6 @@
-//! Copies of inputs that the caller, or somebody behind him, could change while they are read: a client of a server sends tensors in
-//! shared memory and may still write there. A decoder that checks a header and reads it again would write past its output.
-//! It must not know which values need that.
+//! Copies of inputs that the caller, or somebody behind him, could change while they are read: a client of a server
+//! sends tensors in shared memory and may still write there. A decoder that checks a header and reads it again would
+//! write past its output. It must not know which values need that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +28,8 @@ pub(super) fn foreign<'r>(batch: &Batch<'r>, failures: &Failures) -> Vec<(usize,
     (0..batch.len()).filter_map(borrowed).collect()
 }
 
-/// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on. Those that there is
-/// no room for fail, the largest first.
+/// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on.
+/// Those that there is no room for fail, the largest first.
 ///
 /// # Errors
 /// Unavailable, when there is no memory.

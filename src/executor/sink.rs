@@ -44,12 +44,12 @@ pub trait OutputSink<'r> {
         false
     }
 
-    /// Called before an operator runs on the host, and before it gets memory: samples of the batch with the time of one core that the
-    /// operator is expected to take for each. Marks those that shall not be computed in this batch.
+    /// Called before an operator runs on the host, and before it gets memory: samples of the batch with the time of one
+    /// core that the operator is expected to take for each. Marks those that shall not be computed in this batch.
     fn weigh(&mut self, _expected: &[(usize, Duration)], _failures: &Failures) {}
 
-    /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver likes.
-    /// `wanted` is what the pipeline's author asked for.
+    /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver
+    /// likes. `wanted` is what the pipeline's author asked for.
     ///
     /// # Errors
     /// Fails the whole batch. What concerns single samples goes into `failures`.

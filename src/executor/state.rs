@@ -18,8 +18,8 @@ pub(super) struct State<'r> {
     /// What is copied from the device into the caller's memory at the end.
     pub(super) landings: Vec<Landing<'r>>,
     pub(super) unsettled: Vec<Unsettled<'r>>,
-    /// Copies of inputs, and what decoders on the device were given. They stay until the batch is done: engines read files after their step is
-    /// recorded.
+    /// Copies of inputs, and what decoders on the device were given. They stay until the batch is done: engines read
+    /// files after their step is recorded.
     pub(super) own: Vec<Batch<'r>>,
 }
 

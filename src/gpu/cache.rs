@@ -1,5 +1,5 @@
-//! Compiled kernels on disk, so that only the first load of a model on a machine compiles. A file holds its whole key, so
-//! that a stale or foreign file is never used. Failures are not errors: then the kernel is compiled.
+//! Compiled kernels on disk, so that only the first load of a model on a machine compiles. A file holds its whole key,
+//! so that a stale or foreign file is never used. Failures are not errors: then the kernel is compiled.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

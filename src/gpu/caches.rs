@@ -4,12 +4,14 @@
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Says that this core has written `bytes` and somebody else reads them next: they go to the cache that all cores share. A device that reads
-/// what lies, changed, in the caches of 16 cores of a Xeon takes 381 us for 9 MB, else 186. A hint: processors without it do nothing.
+/// Says that this core has written `bytes` and somebody else reads them next: they go to the cache that all cores
+/// share. A device that reads what lies, changed, in the caches of 16 cores of a Xeon takes 381 us for 9 MB, else 186.
+/// A hint: processors without it do nothing.
 pub fn demote(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for line in bytes.chunks(LINE) {
-        // SAFETY: `cldemote` changes nothing that a program can see, and older processors take it for one that does nothing.
+        // SAFETY: `cldemote` changes nothing that a program can see, and older processors take it for one that does
+        // nothing.
         unsafe {
             std::arch::asm!("cldemote [{}]", in(reg) line.as_ptr(), options(nostack, preserves_flags, readonly));
         }

@@ -1,5 +1,5 @@
-//! One command of a batch: a launch, a copy within the device, a wait for another stream, a call of others, a side stream that begins or
-//! ends. It must not know the order of commands.
+//! One command of a batch: a launch, a copy within the device, a wait for another stream, a call of others, a side
+//! stream that begins or ends. It must not know the order of commands.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ impl Command {
         match self {
             Command::Launch(launch, side) => {
                 let stream = side.as_ref().map_or(stream, |side| &side.stream);
-                // SAFETY: the stream is valid; the recorder keeps the table and what the batch allocates until it was waited for, and
-                // who records a launch the rest of what its rows name.
+                // SAFETY: the stream is valid; the recorder keeps the table and what the batch allocates until it was
+                // waited for, and who records a launch the rest of what its rows name.
                 unsafe { launch.enqueue(stream.raw()) }?;
                 counters.launches += 1;
             }

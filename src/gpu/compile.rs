@@ -1,5 +1,5 @@
-//! Which kernels there are, and how a source becomes machine code: specialised for element types by definitions, for the
-//! device's own architecture, kept on disk.
+//! Which kernels there are, and how a source becomes machine code: specialised for element types by definitions, for
+//! the device's own architecture, kept on disk.
 
 use super::cache;
 use super::layout::{self, DeviceType};
@@ -35,14 +35,14 @@ pub struct KernelSpec {
 }
 
 impl KernelSpec {
-    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`: the file includes their text,
-    /// `layouts/{source}.cuh`.
+    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`: the file
+    /// includes their text, `layouts/{source}.cuh`.
     pub fn of<R: DeviceType, P: DeviceType>(source: &'static str, entry: &'static str) -> Self {
         Self { layout: Some(layout::text::<R, P>()), ..Self::new::<R, P>(source, entry) }
     }
 
-    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`. The kernel checks
-    /// their sizes with `CHECK_LAYOUT`.
+    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`. The kernel
+    /// checks their sizes with `CHECK_LAYOUT`.
     pub fn new<R, P>(source: &'static str, entry: &'static str) -> Self {
         let (row_bytes, param_bytes) = (size_of::<R>(), size_of::<P>());
         Self { source, entry, definitions: Vec::new(), early: false, row_bytes, param_bytes, layout: None }

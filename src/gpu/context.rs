@@ -1,6 +1,6 @@
-//! The context of a device: retained as long as something was made in it, and bound to a thread only while we call the driver, so
-//! that a caller with a context of its own finds that again. And what the driver's errors mean. It must not know what is made in a
-//! context.
+//! The context of a device: retained as long as something was made in it, and bound to a thread only while we call the
+//! driver, so that a caller with a context of its own finds that again. And what the driver's errors mean. It must not
+//! know what is made in a context.
 
 use std::marker::PhantomData;
 
@@ -49,7 +49,8 @@ impl Context {
         self.raw
     }
 
-    /// Makes it the calling thread's context until the guard goes. Needed around calls of the driver, and of libraries that call it.
+    /// Makes it the calling thread's context until the guard goes. Needed around calls of the driver, and of libraries
+    /// that call it.
     pub(super) fn bind(&self) -> Result<Bound<'_>> {
         // SAFETY: the context is retained as long as `self`, which the guard borrows.
         unsafe { sys::cuCtxPushCurrent_v2(self.raw) }
@@ -72,8 +73,8 @@ impl Drop for Context {
     }
 }
 
-/// A device's context on top of the calling thread's stack of contexts. When it goes, the thread has the one again that it had
-/// before, or none.
+/// A device's context on top of the calling thread's stack of contexts. When it goes, the thread has the one again that
+/// it had before, or none.
 #[must_use = "the context is the thread's only as long as this lives"]
 pub struct Bound<'c> {
     /// A raw pointer, because the stack is the thread's: the guard cannot go to another one.
@@ -83,7 +84,8 @@ pub struct Bound<'c> {
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
         let mut popped = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call; what is taken off was pushed when the guard was made, or set in its place since.
+        // SAFETY: the pointer is valid for the call; what is taken off was pushed when the guard was made, or set in
+        // its place since.
         let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
     }
 }

@@ -145,8 +145,8 @@ impl Gpu {
         self.load.get_or_init(|| {
             let mut bus: [std::ffi::c_char; BUS_ADDRESS_BYTES] = [0; BUS_ADDRESS_BYTES];
             let device = result::device::get(self.ordinal as i32).unwrap_or_default();
-            // SAFETY: the text with the zero at its end fits the array, whose size is given. What goes wrong leaves an empty text, which
-            // NVML does not find.
+            // SAFETY: the text with the zero at its end fits the array, whose size is given. What goes wrong leaves an
+            // empty text, which NVML does not find.
             let _ = unsafe { sys::cuDeviceGetPCIBusId(bus.as_mut_ptr(), bus.len() as i32, device) };
             // SAFETY: the array ends with a zero: it began with zeros, and the driver writes one behind its text.
             let address = unsafe { std::ffi::CStr::from_ptr(bus.as_ptr()) };
@@ -175,8 +175,8 @@ impl Gpu {
         self.under_way() > 1
     }
 
-    /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in this module
-    /// does so by itself.
+    /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in
+    /// this module does so by itself.
     ///
     /// # Errors
     /// What the driver says.

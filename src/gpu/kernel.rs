@@ -1,7 +1,8 @@
-//! A kernel that is ready to launch, and the one place that launches. It must not know devices, only contexts and streams.
+//! A kernel that is ready to launch, and the one place that launches. It must not know devices, only contexts and
+//! streams.
 //!
-//! Every kernel has the same signature: `(const Row *rows, unsigned count, Params params)`. `rows` is a table with a row for
-//! each piece of work (a sample, a plane), so a ragged batch is one launch; `params` goes by value.
+//! Every kernel has the same signature: `(const Row *rows, unsigned count, Params params)`. `rows` is a table with a
+//! row for each piece of work (a sample, a plane), so a ragged batch is one launch; `params` goes by value.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -161,9 +162,10 @@ impl Launch {
             numAttrs: u32::from(early),
         };
         // SAFETY: the function is loaded and has this signature: rows, count and parameters, whose sizes were checked
-        // when the launch was recorded and by the compiler. The driver reads the arguments, the attribute and where they are before it
-        // returns. One that begins early waits by itself for what is ahead (`begin_early` in `kernels/common.cuh`). The caller vouches for
-        // the stream and for the addresses in the table and the parameters.
+        // when the launch was recorded and by the compiler. The driver reads the arguments, the attribute and where
+        // they are before it returns. One that begins early waits by itself for what is ahead (`begin_early` in
+        // `kernels/common.cuh`). The caller vouches for the stream and for the addresses in the table and the
+        // parameters.
         unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,

@@ -1,5 +1,5 @@
-//! Structs that kernels have too, declared here once: the macro [`device_struct`] makes the struct in Rust and its text in C++, field by
-//! field, so that the two cannot differ. It must not know which structs there are.
+//! Structs that kernels have too, declared here once: the macro [`device_struct`] makes the struct in Rust and its text
+//! in C++, field by field, so that the two cannot differ. It must not know which structs there are.
 //!
 //! ```text
 //! device_struct! {                         struct Row {
@@ -12,8 +12,9 @@
 //! }
 //! ```
 //!
-//! A kernel finds the text in `layouts/NAME.cuh`, NAME being that of its file. The compiler of a device gets it from memory. The files in
-//! `kernels/layouts/` are the same text for readers and for tests that run kernels on the host; a test holds them to it.
+//! A kernel finds the text in `layouts/NAME.cuh`, NAME being that of its file. The compiler of a device gets it from
+//! memory. The files in `kernels/layouts/` are the same text for readers and for tests that run kernels on the host; a
+//! test holds them to it.
 
 use std::fmt::Write;
 
@@ -105,8 +106,8 @@ pub fn has(structs: &[StructText], name: &str) -> bool {
     structs.iter().any(|made| made.name == name)
 }
 
-/// Declares a struct in Rust, and its text in C++ under the name behind `as`. `= "float *"` behind a field is its type in C++, where Rust has
-/// but an address or a number.
+/// Declares a struct in Rust, and its text in C++ under the name behind `as`. `= "float *"` behind a field is its type
+/// in C++, where Rust has but an address or a number.
 macro_rules! device_struct {
     (
         $(#[doc = $doc:literal])*

@@ -1,5 +1,5 @@
-//! Finds NVIDIA's shared libraries at run time: beside the plugin, where the loader looks, in toolkits, and in the folders
-//! where pip's `nvidia-*` packages put them. It must not know what the libraries do.
+//! Finds NVIDIA's shared libraries at run time: beside the plugin, where the loader looks, in toolkits, and in the
+//! folders where pip's `nvidia-*` packages put them. It must not know what the libraries do.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! How busy a device is with the work of others, such as the model behind a pipeline: what the driver's management library (NVML)
-//! says of the device, less what our own batches wait for it. It must not know what batches are.
+//! How busy a device is with the work of others, such as the model behind a pipeline: what the driver's management
+//! library (NVML) says of the device, less what our own batches wait for it. It must not know what batches are.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -30,8 +30,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// The load of device `ordinal`, whose address on the bus is `bus`. It is looked at by a thread of its own for as long as somebody
-    /// holds it. Without NVML it stays 0.
+    /// The load of device `ordinal`, whose address on the bus is `bus`. It is looked at by a thread of its own for as
+    /// long as somebody holds it. Without NVML it stays 0.
     pub fn of(ordinal: usize, bus: &std::ffi::CStr) -> Arc<Self> {
         let mut watched = WATCHED.lock();
         if let Some(load) = watched.get(&ordinal).and_then(Weak::upgrade) {
@@ -62,7 +62,8 @@ impl Load {
         f64::from_bits(self.others.load(Ordering::Relaxed))
     }
 
-    /// Takes in that the device was busy for this part of the last `elapsed`, during which our batches waited `ours` for it.
+    /// Takes in that the device was busy for this part of the last `elapsed`, during which our batches waited `ours`
+    /// for it.
     fn look(&self, busy: f64, ours: Duration, elapsed: Duration) {
         let now = (busy - ours.as_secs_f64() / elapsed.as_secs_f64().max(1e-9)).clamp(0.0, 1.0);
         let others = self.others();

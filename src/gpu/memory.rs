@@ -50,7 +50,8 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
-    /// The same for memory that many batches use: where much of it was a part of the pool, what batches around it free would not be in one piece.
+    /// The same for memory that many batches use: where much of it was a part of the pool, what batches around it free
+    /// would not be in one piece.
     ///
     /// # Errors
     /// Unavailable, when the device has no memory.

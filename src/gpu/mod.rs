@@ -1,5 +1,5 @@
-//! One CUDA device: libraries found at run time, contexts, memory, kernels, and the recording of a batch's work. It must
-//! not know operators or graphs. The one module that names cudarc.
+//! One CUDA device: libraries found at run time, contexts, memory, kernels, and the recording of a batch's work. It
+//! must not know operators or graphs. The one module that names cudarc.
 //!
 //! ```text
 //! Gpu (one per model and device)      kernels compiled once, memory pool

@@ -1,7 +1,8 @@
-//! A part of a device's multiprocessors, for work beside that of others: a green context of the driver (CUDA 12.4 and later). It must not know what works in it.
+//! A part of a device's multiprocessors, for work beside that of others: a green context of the driver (CUDA 12.4 and
+//! later). It must not know what works in it.
 //!
-//! Kernels that run beside a model's take some room of every multiprocessor, and each kernel of the model then waits for blocks of ours where its own are to
-//! go. In a part they hold up only that.
+//! Kernels that run beside a model's take some room of every multiprocessor, and each kernel of the model then waits
+//! for blocks of ours where its own are to go. In a part they hold up only that.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::num::NonZeroUsize;
@@ -11,7 +12,8 @@ use cudarc::driver::sys;
 use super::library::{Found, Library};
 use crate::error::{Error, ErrorKind, Result};
 
-/// `CUdevResource`: what it is, room of the driver's, and for multiprocessors how many. 144 bytes in CUDA 12, 152 in CUDA 13.
+/// `CUdevResource`: what it is, room of the driver's, and for multiprocessors how many. 144 bytes in CUDA 12, 152 in
+/// CUDA 13.
 #[repr(C, align(8))]
 struct Resource {
     kind: c_uint,
@@ -28,7 +30,8 @@ impl Resource {
 
 /// Makes a green context of what a description says, on a device.
 type Make = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, sys::CUdevice, c_uint) -> c_int;
-/// Puts groups of a resource, of at least so many multiprocessors, into the first, and what is left into the second one.
+/// Puts groups of a resource, of at least so many multiprocessors, into the first, and what is left into the second
+/// one.
 type Split =
     unsafe extern "C" fn(*mut Resource, *mut c_uint, *const Resource, *mut Resource, c_uint, c_uint) -> c_int;
 
@@ -48,8 +51,8 @@ unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
 impl Part {
-    /// At least `count` multiprocessors of `device`, whose primary context is retained: the driver gives some at once, eight on an H100. They may be those of
-    /// another part.
+    /// At least `count` multiprocessors of `device`, whose primary context is retained: the driver gives some at once,
+    /// eight on an H100. They may be those of another part.
     ///
     /// # Errors
     /// Unavailable, when the driver knows no parts or does not give one so large.

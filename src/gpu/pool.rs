@@ -1,5 +1,5 @@
-//! The memory pool of a device, as one model uses it: what batches free stays for the next ones, as much as the last ones needed. It
-//! must not know what the memory is for.
+//! The memory pool of a device, as one model uses it: what batches free stays for the next ones, as much as the last
+//! ones needed. It must not know what the memory is for.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ impl Pool {
         let mut pool = Self { raw, most, ceiling: 0, batches: AtomicU32::new(0), context };
         let (_, total) = memory?;
         pool.ceiling = most.map_or(total, |most| most.get().min(total));
-        // The driver would give back all that is free beyond a threshold whenever somebody waits for the device, and a batch that
-        // needs more would map it again: that takes longer than the batch.
+        // The driver would give back all that is free beyond a threshold whenever somebody waits for the device, and a
+        // batch that needs more would map it again: that takes longer than the batch.
         pool.set(sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
         Ok(pool)
     }
@@ -109,7 +109,8 @@ impl Pool {
 
     fn set(&self, attribute: sys::CUmemPool_attribute, mut value: u64) -> Result<()> {
         let _bound = self.context.bind()?;
-        // SAFETY: the pool is valid; all attributes that are set here are a `u64`, which the driver reads before it returns.
+        // SAFETY: the pool is valid; all attributes that are set here are a `u64`, which the driver reads before it
+        // returns.
         unsafe { result::mem_pool::set_attribute(self.raw, attribute, (&raw mut value).cast()) }
             .map_err(failed)
     }

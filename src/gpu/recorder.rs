@@ -1,8 +1,8 @@
-//! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one copy,
-//! and the host waits once. Of a large batch the stream may have the beginning while the rest is recorded.
+//! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one
+//! copy, and the host waits once. Of a large batch the stream may have the beginning while the rest is recorded.
 //!
-//! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs once
-//! more.
+//! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs
+//! once more.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -105,7 +105,8 @@ impl Recorder {
         Ok(buffer)
     }
 
-    /// Keeps memory that commands read although it was not allocated here, until the batch is over. What has no owner lives for the batch anyway.
+    /// Keeps memory that commands read although it was not allocated here, until the batch is over. What has no owner
+    /// lives for the batch anyway.
     pub fn keep(&mut self, bytes: &DeviceBytes<'_>) {
         self.kept.extend(bytes.owned());
     }
@@ -164,8 +165,8 @@ impl Recorder {
         Ok(DeviceBytes::of(owner, offset as usize, place.bytes()))
     }
 
-    /// Records a launch: a table with one row for each piece of work, and parameters by value. Nothing happens for an empty
-    /// table or grid.
+    /// Records a launch: a table with one row for each piece of work, and parameters by value. Nothing happens for an
+    /// empty table or grid.
     ///
     /// # Errors
     /// Internal, when the kernel does not compile or was made for other structs.
@@ -207,8 +208,8 @@ impl Recorder {
         self.commands.len()
     }
 
-    /// Puts what was recorded behind the first `begin` commands into a slot of the batch, and lets everything from there on run once more with
-    /// the next [`Recorder::submit`]. The last one was waited for.
+    /// Puts what was recorded behind the first `begin` commands into a slot of the batch, and lets everything from
+    /// there on run once more with the next [`Recorder::submit`]. The last one was waited for.
     ///
     /// # Errors
     /// Internal, for a slot of another batch.
@@ -247,8 +248,8 @@ impl Recorder {
         bytes.get(..report.words * 4).map(bytemuck::cast_slice).unwrap_or_default()
     }
 
-    /// Says that others put work for the batch into `stream`, or are about to: before any of it starts, so that it is waited for
-    /// whatever happens after that.
+    /// Says that others put work for the batch into `stream`, or are about to: before any of it starts, so that it is
+    /// waited for whatever happens after that.
     pub fn work_in(&mut self, stream: &Arc<Stream>) {
         self.commands.work_in(Arc::clone(stream) as _);
     }
@@ -259,7 +260,8 @@ impl Recorder {
         self.commands.push(Command::Wait(event));
     }
 
-    /// What is launched from here on, until [`Recorder::join`], runs behind what was recorded so far, and beside what other side streams have.
+    /// What is launched from here on, until [`Recorder::join`], runs behind what was recorded so far, and beside what
+    /// other side streams have.
     ///
     /// # Errors
     /// What the driver says.
@@ -292,8 +294,8 @@ impl Recorder {
         download
     }
 
-    /// Puts what is recorded so far into the stream, without waiting, so that the device works while the host records the rest. Every
-    /// place that is reserved was filled.
+    /// Puts what is recorded so far into the stream, without waiting, so that the device works while the host records
+    /// the rest. Every place that is reserved was filled.
     ///
     /// # Errors
     /// As [`Recorder::submit`].
@@ -318,7 +320,8 @@ impl Recorder {
     /// Puts everything recorded into the stream.
     ///
     /// # Errors
-    /// What the driver says, or others. Part of the batch may be under way then: it must be [abandoned](Recorder::abandon).
+    /// What the driver says, or others. Part of the batch may be under way then: it must be
+    /// [abandoned](Recorder::abandon).
     pub fn submit(&mut self) -> Result<()> {
         let stream = Arc::clone(&self.stream);
         let _bound = stream.gpu().bind()?;
@@ -365,8 +368,8 @@ impl Recorder {
             if target.is_empty() {
                 continue;
             }
-            // SAFETY: the source is of a value that the batch keeps, with the gaps between adjacent samples inside of their
-            // common buffer; the target stays until the stream was waited for.
+            // SAFETY: the source is of a value that the batch keeps, with the gaps between adjacent samples inside of
+            // their common buffer; the target stays until the stream was waited for.
             unsafe { result::memcpy_dtoh_async(target, first.from, self.stream.raw()) }
                 .map_err(|error| driver_error("copying to the host", error))?;
             self.counters.downloads += 1;
@@ -394,8 +397,8 @@ impl Recorder {
         Ok(downloads.into_iter().map(|download| self.downloaded(download)).collect())
     }
 
-    /// Gives the batch up: waits for everything that works for it, here and in streams of others, and only then lets go of what
-    /// that uses.
+    /// Gives the batch up: waits for everything that works for it, here and in streams of others, and only then lets go
+    /// of what that uses.
     pub fn abandon(&mut self) {
         self.commands.settle(&*self.stream);
         self.clear();

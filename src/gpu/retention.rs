@@ -33,7 +33,8 @@ impl Retention {
     }
 }
 
-/// Memory in one piece for one batch at a time: replaced by larger memory when a batch needs more, given up when batches no longer do.
+/// Memory in one piece for one batch at a time: replaced by larger memory when a batch needs more, given up when
+/// batches no longer do.
 pub(super) struct Reused<M> {
     memory: Option<M>,
     bytes: usize,
@@ -53,7 +54,8 @@ impl<M> Reused<M> {
     /// Bytes of the smallest piece.
     const MIN_BYTES: usize = 4_096;
 
-    /// Memory of at least `bytes` bytes. `new` makes it, of the size and from the smaller memory before it that it is given.
+    /// Memory of at least `bytes` bytes. `new` makes it, of the size and from the smaller memory before it that it is
+    /// given.
     ///
     /// # Errors
     /// Those of `new`; there is no memory then.

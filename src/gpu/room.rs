@@ -1,5 +1,5 @@
-//! Room on a device for the large values of the batches that are under way: one that finds none waits for those that took some before it. It must
-//! not know what the values are.
+//! Room on a device for the large values of the batches that are under way: one that finds none waits for those that
+//! took some before it. It must not know what the values are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ struct Holders {
 }
 
 impl Holders {
-    /// Whether `number` may hold `bytes` more of `room`. The oldest always may: it waits for none, so that they all end.
+    /// Whether `number` may hold `bytes` more of `room`. The oldest always may: it waits for none, so that they all
+    /// end.
     fn admit(&self, number: u64, bytes: usize, room: usize) -> bool {
         let held: usize = self.bytes.values().sum();
         held.saturating_add(bytes) <= room || self.bytes.keys().next() == Some(&number)
@@ -60,8 +61,8 @@ impl Held {
         Self { room: Arc::clone(room), number: None }
     }
 
-    /// Takes `bytes` more, when there is room or nobody older; else it waits as long as others give room back now and then: two batches may
-    /// wait for each other, one of them for something else. What is small is not counted.
+    /// Takes `bytes` more, when there is room or nobody older; else it waits as long as others give room back now and
+    /// then: two batches may wait for each other, one of them for something else. What is small is not counted.
     pub(super) fn take(&mut self, bytes: usize) {
         if bytes < limits::MIN_DEVICE_ROOM_BYTES {
             return;

@@ -1,5 +1,6 @@
-//! The staging slab: pinned host memory with a twin on the device. Payload and tables of a batch are written to the host
-//! side, whose addresses on the device are known at once, and go up together. It grows until a batch fits into one piece.
+//! The staging slab: pinned host memory with a twin on the device. Payload and tables of a batch are written to the
+//! host side, whose addresses on the device are known at once, and go up together. It grows until a batch fits into one
+//! piece.
 
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ impl Pinned {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this size and zeroed; written only through `bytes_mut`, or by copies and kernels that are
-        // waited for before anyone reads.
+        // SAFETY: allocated with this size and zeroed; written only through `bytes_mut`, or by copies and kernels that
+        // are waited for before anyone reads.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
@@ -106,7 +107,8 @@ impl Staging {
         Self { stream: Arc::clone(stream), slab: Slab::new(most), made: 0 }
     }
 
-    /// Makes sure that the next reservations of `bytes` bytes together are in one piece, with room for tables behind them.
+    /// Makes sure that the next reservations of `bytes` bytes together are in one piece, with room for tables behind
+    /// them.
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
         self.slab.make_room(bytes, twins(&self.stream, &mut self.made))
     }
@@ -166,8 +168,8 @@ impl Staging {
             .ok_or_else(|| Error::internal("a place in another staging slab"))
     }
 
-    /// Copies everything that was reserved since the last time to the device; returns how many copies that took: one, but for
-    /// batches that made the slab grow.
+    /// Copies everything that was reserved since the last time to the device; returns how many copies that took: one,
+    /// but for batches that made the slab grow.
     pub(super) fn upload(&mut self) -> Result<u32> {
         let mut copies = 0;
         for piece in self.slab.pieces.iter_mut().filter(|piece| piece.used > piece.uploaded) {

@@ -1,5 +1,5 @@
-//! Copies that no batch records: tensors of requests that arrived in device memory and are needed on the host, and outputs
-//! that a client wants in memory that a batch cannot write. It must not know requests.
+//! Copies that no batch records: tensors of requests that arrived in device memory and are needed on the host, and
+//! outputs that a client wants in memory that a batch cannot write. It must not know requests.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ impl Fetch {
         for source in sources.iter().filter(|source| !source.is_empty()) {
             let (target, tail) = rest.split_at_mut(source.len());
             rest = tail;
-            // SAFETY: the source is there as long as its `DeviceBytes`; both stay until the stream was waited for, below.
+            // SAFETY: the source is there as long as its `DeviceBytes`; both stay until the stream was waited for,
+            // below.
             enqueued = unsafe { result::memcpy_dtoh_async(target, source.address(), self.stream.raw()) }
                 .map_err(|error| driver_error("copying a tensor to the host", error));
             if enqueued.is_err() {
@@ -75,7 +76,8 @@ impl Fetch {
 }
 
 impl Stream {
-    /// Copies bytes of the host to a device, all of them before one wait. The targets may be on any device of the process.
+    /// Copies bytes of the host to a device, all of them before one wait. The targets may be on any device of the
+    /// process.
     ///
     /// # Errors
     /// Internal, when a target has another size than its bytes; what the driver says.
@@ -86,8 +88,8 @@ impl Stream {
         let _bound = self.gpu().bind()?;
         let mut enqueued = Ok(());
         for (target, bytes) in copies.iter().filter(|(target, _)| !target.is_empty()) {
-            // SAFETY: the target is there as long as its `DeviceBytes`; both sides are equally long and stay until the stream
-            // was waited for, below.
+            // SAFETY: the target is there as long as its `DeviceBytes`; both sides are equally long and stay until the
+            // stream was waited for, below.
             enqueued = unsafe { result::memcpy_htod_async(target.address(), bytes, self.raw()) }
                 .map_err(|error| driver_error("copying an output to the device", error));
             if enqueued.is_err() {

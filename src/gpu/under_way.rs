@@ -1,5 +1,5 @@
-//! The commands of a batch in their order, and everything that works for it: what has been started is waited for before what it
-//! uses is freed, whatever went wrong in between. It must not know what a command does.
+//! The commands of a batch in their order, and everything that works for it: what has been started is waited for before
+//! what it uses is freed, whatever went wrong in between. It must not know what a command does.
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl<C> Commands<C> {
         self.submitted = self.submitted.min(number);
     }
 
-    /// Puts the commands that are not there yet into the stream, which `enqueue` does. Every command stays, also after an error or a
-    /// panic: those before it use what they own.
+    /// Puts the commands that are not there yet into the stream, which `enqueue` does. Every command stays, also after
+    /// an error or a panic: those before it use what they own.
     ///
     /// # Errors
     /// The first of `enqueue`; what follows is not called.

@@ -1,5 +1,5 @@
-//! The way back: a [`Description`] becomes the bytes of a file, as DALI's `Pipeline.serialize` writes them. What a description means
-//! here and to DALI, it must not know: only what a file cannot say is refused.
+//! The way back: a [`Description`] becomes the bytes of a file, as DALI's `Pipeline.serialize` writes them. What a
+//! description means here and to DALI, it must not know: only what a file cannot say is refused.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,8 +22,8 @@ const UNDECLARED: i32 = -1;
 /// The bytes of a file that says what `description` says.
 ///
 /// # Errors
-/// Invalid, for what no file can say or no reader would take: edges that nothing produces, names that are given twice, more of
-/// something than the limits; unsupported, for arguments that could not be read when the description was made.
+/// Invalid, for what no file can say or no reader would take: edges that nothing produces, names that are given twice,
+/// more of something than the limits; unsupported, for arguments that could not be read when the description was made.
 pub fn author(description: &Description) -> Result<Vec<u8>> {
     let size = description.max_batch_size.unwrap_or_default();
     if !usize::try_from(size).is_ok_and(|size| (1..=limits::MAX_BATCH_SIZE).contains(&size)) {
@@ -242,8 +242,9 @@ fn output(output: &OutputDescription, edges: &Edges<'_>) -> Result<InputOutput> 
     })
 }
 
-/// The arguments of an operator: those that are `told` by fields of their own, and those that stand in `maps`, which come first where
-/// both have one. In the order of `stored`; what that does not name follows, but for a device that DALI assumes anyway.
+/// The arguments of an operator: those that are `told` by fields of their own, and those that stand in `maps`, which
+/// come first where both have one. In the order of `stored`; what that does not name follows, but for a device that
+/// DALI assumes anyway.
 fn arguments<'d>(
     told: impl IntoIterator<Item = (&'d str, Value)>,
     maps: [&'d BTreeMap<String, Value>; 2],

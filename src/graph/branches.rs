@@ -1,5 +1,5 @@
-//! Which samples a value has. All of the batch, or those that the predicates of conditionals send its way: `if` in a pipeline
-//! becomes a `Split` of every value that a branch reads and a `Merge` of what the two branches make.
+//! Which samples a value has. All of the batch, or those that the predicates of conditionals send its way: `if` in a
+//! pipeline becomes a `Split` of every value that a branch reads and a `Merge` of what the two branches make.
 //!
 //! ```text
 //!              .--> (p is true)  --> Flip --.
@@ -37,7 +37,8 @@ impl Branches {
     /// Follows the batch through `graph`.
     ///
     /// # Errors
-    /// An operator that reads values of different branches, or a branch that leaves the pipeline without its other side.
+    /// An operator that reads values of different branches, or a branch that leaves the pipeline without its other
+    /// side.
     pub(super) fn new(graph: &Graph, operators: &Operators) -> Result<Self> {
         let mut branches = Self {
             values: vec![BranchId::ALL; graph.values.len()],

@@ -7,7 +7,8 @@ use crate::ops;
 /// Between the names of the operators.
 pub(super) const AND: &str = " + ";
 
-/// Replaces each chain that a [`Fusion`] knows, every operator the only reader of the one before and all on the same device, by one node.
+/// Replaces each chain that a [`Fusion`] knows, every operator the only reader of the one before and all on the same
+/// device, by one node.
 pub(super) fn fuse(graph: &mut Graph) {
     let mut i = 0;
     while i < graph.nodes.len() {

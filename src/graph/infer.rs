@@ -29,7 +29,8 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .collect()
 }
 
-/// Fills in [`super::Value::ty`] for every value, returns the operators it asked, and checks the declared types of the outputs; notes broken residency.
+/// Fills in [`super::Value::ty`] for every value, returns the operators it asked, and checks the declared types of the
+/// outputs; notes broken residency.
 ///
 /// # Errors
 /// An operator that cannot take what its producer makes, or an output that is not what the author declared.
@@ -70,8 +71,8 @@ pub fn infer(graph: &mut Graph) -> Result<Operators> {
     Ok(operators)
 }
 
-/// Types that the author did not declare of inputs, where a reader takes one type and one rank only: what feeds an image decoder
-/// is the bytes of a file.
+/// Types that the author did not declare of inputs, where a reader takes one type and one rank only: what feeds an
+/// image decoder is the bytes of a file.
 fn infer_inputs(graph: &mut Graph, operators: &Operators) {
     for i in 0..graph.inputs.len() {
         let input = &graph.inputs[i];

@@ -1,5 +1,5 @@
-//! A file as if its author had put every operator on the device that can run there: to try a pipeline made for hosts on a
-//! GPU, and to compare the two.
+//! A file as if its author had put every operator on the device that can run there: to try a pipeline made for hosts on
+//! a GPU, and to compare the two.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The order of work for one device: which step runs when, which value is freed after it, and which step writes straight
-//! into a response. Built once per model and device, shared by its instances.
+//! The order of work for one device: which step runs when, which value is freed after it, and which step writes
+//! straight into a response. Built once per model and device, shared by its instances.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ pub struct Plan {
     pub graph: Graph,
     /// One step per node, in order.
     pub steps: Vec<Step>,
-    /// Pipeline outputs that no step writes directly: inputs passed through, views, a value that is an output twice, and
-    /// one that steers another operator. They are copied when all steps are done.
+    /// Pipeline outputs that no step writes directly: inputs passed through, views, a value that is an output twice,
+    /// and one that steers another operator. They are copied when all steps are done.
     pub copied_outputs: Vec<usize>,
     /// Which samples each value has.
     pub branches: Branches,
-    /// For each value: whether its bytes decide where an operator on the host reads and writes. Then they are in no memory that
-    /// somebody else can write to: neither in a request's nor in a response's.
+    /// For each value: whether its bytes decide where an operator on the host reads and writes. Then they are in no
+    /// memory that somebody else can write to: neither in a request's nor in a response's.
     pub steers: Vec<bool>,
-    /// For each value: whether all that it steers are operators on a device that copy what they need of it. Inputs of the graph need
-    /// no other copy then.
+    /// For each value: whether all that it steers are operators on a device that copy what they need of it. Inputs of
+    /// the graph need no other copy then.
     pub copied_by_readers: Vec<bool>,
 }
 
@@ -131,7 +131,8 @@ impl Plan {
         }
     }
 
-    /// Lets decoders make the pixels of libjpeg-turbo where an operator with another library's arithmetic reads what becomes of them.
+    /// Lets decoders make the pixels of libjpeg-turbo where an operator with another library's arithmetic reads what
+    /// becomes of them.
     pub fn make_exact(&self, operators: &mut Operators) {
         let mut is_read = vec![false; self.graph.values.len()];
         // What a node reads is made before it.

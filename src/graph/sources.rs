@@ -11,8 +11,8 @@ impl Graph {
     /// Lets the outputs of a source feed the inputs `names`, in that order. Comes before types are inferred.
     ///
     /// # Errors
-    /// An input that does not exist or is fed already, a number or a type of outputs that does not fit, and what making the source fails
-    /// with.
+    /// An input that does not exist or is fed already, a number or a type of outputs that does not fit, and what making
+    /// the source fails with.
     pub fn feed(&mut self, names: &[String], make: MakeSource) -> Result<()> {
         let types = make()?.infer()?;
         if types.len() != names.len() {

@@ -1,5 +1,5 @@
-//! One thread for jobs that would hold up others: the shortest first, one at a time, and no more than so many that wait. It must not know
-//! what a job is.
+//! One thread for jobs that would hold up others: the shortest first, one at a time, and no more than so many that
+//! wait. It must not know what a job is.
 //!
 //! ```text
 //! push      the job waits                   or comes back, where too many wait

@@ -1,5 +1,5 @@
-//! Threads that work on one batch each, so that batches overlap: while one is on the device, the next is gathered. They must not
-//! know what a batch is.
+//! Threads that work on one batch each, so that batches overlap: while one is on the device, the next is gathered. They
+//! must not know what a batch is.
 //!
 //! ```text
 //! push(job):    a free lane takes the job, now or later

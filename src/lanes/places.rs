@@ -1,5 +1,5 @@
-//! Places in a row, for batches that are worked on at the same time: each takes as many samples of the row as it turns out to have, in
-//! the order in which the batches came. It must not know what the samples are for.
+//! Places in a row, for batches that are worked on at the same time: each takes as many samples of the row as it turns
+//! out to have, in the order in which the batches came. It must not know what the samples are for.
 //!
 //! ```text
 //! tickets   0         1         2             drawn when a batch comes
@@ -70,7 +70,8 @@ impl Ticket {
         true
     }
 
-    /// Waits until every earlier ticket was used or dropped. Takes `samples` samples, and returns how many there are before them.
+    /// Waits until every earlier ticket was used or dropped. Takes `samples` samples, and returns how many there are
+    /// before them.
     pub fn take(mut self, samples: usize) -> u64 {
         let places = Arc::clone(&self.places);
         let mut row = places.row.lock();

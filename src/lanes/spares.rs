@@ -1,5 +1,5 @@
-//! When a job overstays, and what spare lanes are made of: they come while all lanes work on such jobs, so that these hold up no others, and go
-//! when there is nothing to do for them. They must not know what a job is.
+//! When a job overstays, and what spare lanes are made of: they come while all lanes work on such jobs, so that these
+//! hold up no others, and go when there is nothing to do for them. They must not know what a job is.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use crate::error::Result;
 /// What a lane does with its jobs.
 pub(super) type Work<T> = Box<dyn FnMut(T) + Send>;
 
-/// A job overstays when it takes so many times as long as jobs usually take: where all are long, none is in the way of others.
+/// A job overstays when it takes so many times as long as jobs usually take: where all are long, none is in the way of
+/// others.
 const TIMES_USUAL: u32 = 4;
 
 /// What a job that is of no more than a moment may add to what is usual.
@@ -35,8 +36,8 @@ pub struct Spares<T> {
 pub(super) struct Pace {
     /// Those that are worked on.
     at_work: Vec<AtWork>,
-    /// What one request of a job usually takes. One that takes much longer than that counts as twice of it, so that many are needed
-    /// until long ones are usual.
+    /// What one request of a job usually takes. One that takes much longer than that counts as twice of it, so that
+    /// many are needed until long ones are usual.
     usual: Duration,
 }
 

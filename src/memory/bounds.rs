@@ -1,4 +1,5 @@
-//! How much the samples of a batch may take together, and which of them it has no room for. It must not know what they are.
+//! How much the samples of a batch may take together, and which of them it has no room for. It must not know what they
+//! are.
 
 use super::align_up;
 use crate::error::{Error, ErrorKind};
@@ -28,8 +29,8 @@ pub(crate) struct Size {
     pub(crate) sample: usize,
 }
 
-/// Fails those of `sizes` that do not fit into `bounds`, where the smallest come first. `threads` of them are worked on at a time. Returns what
-/// the others take.
+/// Fails those of `sizes` that do not fit into `bounds`, where the smallest come first. `threads` of them are worked on
+/// at a time. Returns what the others take.
 pub(crate) fn bound(
     mut sizes: Vec<Size>,
     threads: usize,

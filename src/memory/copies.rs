@@ -1,5 +1,5 @@
-//! Copies of memory that somebody else may write to, and large memory that several threads fill: what it costs is less the copying than the
-//! pages that the system hands out meanwhile. It must not know what the bytes mean.
+//! Copies of memory that somebody else may write to, and large memory that several threads fill: what it costs is less
+//! the copying than the pages that the system hands out meanwhile. It must not know what the bytes mean.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ const PART: usize = 4 << 20;
 /// More threads than this wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Copies memory that somebody else may write to meanwhile, before anything of it is looked at. Not inlined, so that no compiler reads the
-/// original where the copy is meant. Both are of one length.
+/// Copies memory that somebody else may write to meanwhile, before anything of it is looked at. Not inlined, so that no
+/// compiler reads the original where the copy is meant. Both are of one length.
 #[inline(never)]
 pub fn copy_once(bytes: &[u8], own: &mut [u8]) {
     own.copy_from_slice(bytes);

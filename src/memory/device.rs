@@ -1,4 +1,5 @@
-//! Bytes on a device as the host knows them: where they are, how many, and what keeps them. It must not know how they are read or written.
+//! Bytes on a device as the host knows them: where they are, how many, and what keeps them. It must not know how they
+//! are read or written.
 
 #![expect(unsafe_code, reason = "an address is believed: who gives one says why it may be")]
 
@@ -10,7 +11,8 @@ use crate::error::{Error, Result};
 /// Memory on a device that goes back to where it came from when it is dropped.
 ///
 /// # Safety
-/// [`DeviceMemory::len`] bytes at [`DeviceMemory::address`] are allocated as long as `self`, and the answers never change.
+/// [`DeviceMemory::len`] bytes at [`DeviceMemory::address`] are allocated as long as `self`, and the answers never
+/// change.
 pub unsafe trait DeviceMemory: Send + Sync {
     /// Where it is.
     fn address(&self) -> u64;
@@ -30,8 +32,8 @@ pub unsafe trait DeviceMemory: Send + Sync {
     fn wait_for_device(&self) -> Result<()>;
 }
 
-/// The bytes of one sample on a device, in memory that lives for `'r`: as long as these, when it is ours; else as long as the request or the
-/// response that it belongs to.
+/// The bytes of one sample on a device, in memory that lives for `'r`: as long as these, when it is ours; else as long
+/// as the request or the response that it belongs to.
 ///
 /// ```
 /// use gesso::memory::DeviceBytes;
@@ -98,8 +100,8 @@ impl<'r> DeviceBytes<'r> {
     /// Bytes in memory of somebody else's.
     ///
     /// # Safety
-    /// For `'r` there are `bytes` bytes at `address` that a device of the process can read, and write where they are a target, and that nobody else
-    /// changes, or for a target uses, meanwhile.
+    /// For `'r` there are `bytes` bytes at `address` that a device of the process can read, and write where they are a
+    /// target, and that nobody else changes, or for a target uses, meanwhile.
     pub unsafe fn foreign(address: u64, bytes: usize) -> Self {
         Self { address, bytes, owner: None, life: PhantomData }
     }

@@ -30,8 +30,8 @@ pub fn align_up(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-/// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left: who takes it writes all of what it gives
-/// away (`tests/conformance/unwritten.rs`).
+/// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left: who takes it writes
+/// all of what it gives away (`tests/conformance/unwritten.rs`).
 pub struct HostBuffer {
     lines: Vec<Line>,
     /// What was asked for.
@@ -151,16 +151,17 @@ impl HostPool {
         Self { free: Arc::clone(&self.free), ..Self::within(self.most) }
     }
 
-    /// Begins a batch, which may take one part in [`limits::MEMORY_BESIDE`] of the limit, and waits before it takes more until the tickets
-    /// before its own are gone. They go when their batches end, which is when what this returns is dropped.
+    /// Begins a batch, which may take one part in [`limits::MEMORY_BESIDE`] of the limit, and waits before it takes
+    /// more until the tickets before its own are gone. They go when their batches end, which is when what this returns
+    /// is dropped.
     #[must_use]
     pub fn in_turn(self: &Arc<Self>, ticket: Ticket) -> Turn {
         *self.turn.lock() = Some(ticket);
         Turn(Arc::clone(self))
     }
 
-    /// Waits until `bytes` more may be taken beside other batches: see [`HostPool::in_turn`]. They may still not exist. Not for threads that
-    /// other batches need, too.
+    /// Waits until `bytes` more may be taken beside other batches: see [`HostPool::in_turn`]. They may still not exist.
+    /// Not for threads that other batches need, too.
     pub fn wait_for(&self, bytes: usize) {
         if self.in_use.load(Ordering::Relaxed).saturating_add(bytes) > self.most / limits::MEMORY_BESIDE
             && let Some(ticket) = self.turn.lock().as_ref()

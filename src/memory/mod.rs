@@ -1,5 +1,5 @@
-//! What a batch holds: memory of the host in pools, and memory of devices, known by address and owner; what of it there is room for; how bytes
-//! are copied. It must not know what the bytes mean, nor how a device is driven.
+//! What a batch holds: memory of the host in pools, and memory of devices, known by address and owner; what of it there
+//! is room for; how bytes are copied. It must not know what the bytes mean, nor how a device is driven.
 
 mod bounds;
 mod copies;

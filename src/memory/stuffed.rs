@@ -1,8 +1,9 @@
-//! Bytes in which a zero is stuffed behind each `FF`: taken out while they are copied. It must not know what they mean, nor what an
-//! `FF` begins that has no zero behind it.
+//! Bytes in which a zero is stuffed behind each `FF`: taken out while they are copied. It must not know what they mean,
+//! nor what an `FF` begins that has no zero behind it.
 //!
-//! With AVX-512 a block of 64 bytes is one load, two comparisons, and one instruction that leaves out the zeros, whatever is in it. Where a
-//! search has to find each `FF` first, of which photographs have one in 200 bytes, the processor guesses wrong for each how far it is.
+//! With AVX-512 a block of 64 bytes is one load, two comparisons, and one instruction that leaves out the zeros,
+//! whatever is in it. Where a search has to find each `FF` first, of which photographs have one in 200 bytes, the
+//! processor guesses wrong for each how far it is.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "intrinsics behind a safe function; each block says what it relies on")
@@ -19,8 +20,8 @@ pub(crate) struct Unstuffed {
     pub(crate) written: usize,
 }
 
-/// Copies `from` to `to` without the zero behind each `FF`, up to an `FF` that has something else behind it, or nothing. `None`: there is
-/// not enough room. What is in `to` behind the bytes that were written has no meaning.
+/// Copies `from` to `to` without the zero behind each `FF`, up to an `FF` that has something else behind it, or
+/// nothing. `None`: there is not enough room. What is in `to` behind the bytes that were written has no meaning.
 pub(crate) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Unstuffed> {
     let mut done = unstuff_blocks(from, to);
     loop {
@@ -37,8 +38,9 @@ pub(crate) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Unstuffed> {
     }
 }
 
-/// The same of whole blocks, as many as this processor has instructions for, up to one that holds an `FF` with something else behind it. Each
-/// byte of a block decides but about where it and those behind it go, and is read once for that: somebody else may write to `from` meanwhile.
+/// The same of whole blocks, as many as this processor has instructions for, up to one that holds an `FF` with
+/// something else behind it. Each byte of a block decides but about where it and those behind it go, and is read once
+/// for that: somebody else may write to `from` meanwhile.
 pub(crate) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Unstuffed {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512bw")

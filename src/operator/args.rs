@@ -1,5 +1,5 @@
-//! Arguments of operators: what the file gave ([`Value`], [`Args`]), and an argument that is either fixed or a tensor with a
-//! value per sample ([`Arg`]). What an operator accepts is in `spec`.
+//! Arguments of operators: what the file gave ([`Value`], [`Args`]), and an argument that is either fixed or a tensor
+//! with a value per sample ([`Arg`]). What an operator accepts is in `spec`.
 //!
 //! Reading is tolerant where libdali is strict: an integer serves where a float is wanted and the other way round when
 //! nothing is lost, a scalar serves as a list of one.
@@ -23,8 +23,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Arguments with fixed `values`, and `tensors`: keyword to index among the operator's argument inputs. They have no
-    /// defaults yet.
+    /// Arguments with fixed `values`, and `tensors`: keyword to index among the operator's argument inputs. They have
+    /// no defaults yet.
     pub fn new(values: BTreeMap<String, Value>, tensors: BTreeMap<String, usize>) -> Self {
         Self { values, tensors, table: ArgTable::default() }
     }

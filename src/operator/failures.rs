@@ -22,7 +22,8 @@ impl Failures {
         Self::of(len, Vec::new())
     }
 
-    /// No failure among `len` samples, of which number i comes from `origins[i]`: the error of one will begin with it. There may be fewer.
+    /// No failure among `len` samples, of which number i comes from `origins[i]`: the error of one will begin with it.
+    /// There may be fewer.
     pub fn of(len: usize, origins: Vec<String>) -> Self {
         let slots = (0..len).map(|_| OnceLock::new()).collect();
         Self { slots, members: None, waited_for: None, origins: origins.into() }

@@ -1,5 +1,6 @@
-//! Arguments that differ from frame to frame: a batch of sequences as a batch of their frames, for an operator that sees each
-//! frame as a sample. Arguments and inputs whose layout begins with `F` are taken apart, others are the same for all frames.
+//! Arguments that differ from frame to frame: a batch of sequences as a batch of their frames, for an operator that
+//! sees each frame as a sample. Arguments and inputs whose layout begins with `F` are taken apart, others are the same
+//! for all frames.
 //!
 //! ```text
 //! video  [ FHWC: 2 frames ][ FHWC: 1 frame ]           [ HWC ][ HWC ][ HWC ]
@@ -30,7 +31,8 @@ struct Frames {
     arguments: Vec<usize>,
     /// Whether one of them does in all batches.
     is_known: bool,
-    /// What the inner operator described, when the batch at hand was taken apart, and into how many frames each sample was.
+    /// What the inner operator described, when the batch at hand was taken apart, and into how many frames each sample
+    /// was.
     unfolded: Option<(Vec<BatchDesc>, Vec<usize>)>,
 }
 
@@ -83,8 +85,8 @@ impl Frames {
         usize::from(!self.always)
     }
 
-    /// Takes the batch apart if an argument or a further input says so; into `known` numbers of frames, as a sample that failed since
-    /// still has its place among those that were set up.
+    /// Takes the batch apart if an argument or a further input says so; into `known` numbers of frames, as a sample
+    /// that failed since still has its place among those that were set up.
     fn unfold<'a>(&self, inputs: &Inputs<'a>, known: Option<&[usize]>) -> Result<Option<Unfolded<'a>>> {
         let regular = (0..inputs.len()).map(|i| inputs.batch(i)).collect::<Result<Vec<_>>>()?;
         let arguments = inputs.arguments();

@@ -1,5 +1,5 @@
-//! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
-//! that failed before is skipped, as on the host.
+//! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A
+//! sample that failed before is skipped, as on the host.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -35,7 +35,8 @@ pub struct GpuCx<'a> {
 }
 
 impl GpuCx<'_> {
-    /// Lets what `record` records run at `slot`, behind everything before it, and everything behind it once more. The batch has run.
+    /// Lets what `record` records run at `slot`, behind everything before it, and everything behind it once more. The
+    /// batch has run.
     ///
     /// # Errors
     /// Those of `record`; internal, for a slot of another batch.
@@ -60,8 +61,8 @@ impl GpuCx<'_> {
         self.launch_blocks(spec, (elements.div_ceil(THREADS as usize), THREADS), params, rows)
     }
 
-    /// Records a launch of blocks of so many threads over a table: x counts blocks of a row, y rows. A kernel loops when a row
-    /// would need more blocks than it gets.
+    /// Records a launch of blocks of so many threads over a table: x counts blocks of a row, y rows. A kernel loops
+    /// when a row would need more blocks than it gets.
     ///
     /// # Errors
     /// Those of [`Recorder::launch`].
@@ -82,7 +83,8 @@ impl GpuCx<'_> {
 }
 
 device_struct! {
-    /// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
+    /// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where
+    /// they go.
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) struct Runs as Row {
         /// Address of the first in the output.
@@ -191,8 +193,8 @@ impl<'a> GpuIo<'a> {
         self.inputs
     }
 
-    /// Calls `f` for every live sample, in order, and returns what it made of each. An error or a panic fails its sample and
-    /// no other.
+    /// Calls `f` for every live sample, in order, and returns what it made of each. An error or a panic fails its
+    /// sample and no other.
     pub fn rows<R>(&self, mut f: impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Vec<R> {
         let mut rows = Vec::with_capacity(self.inputs.batch_size());
         rows.extend(self.live().filter_map(|index| self.row(index, &mut f)));

@@ -51,8 +51,8 @@ impl<'a> Inputs<'a> {
         Self { first: samples, ..self }
     }
 
-    /// How many samples there were before the first one of this batch, which is all that random numbers depend on beside the
-    /// seed and the place in the batch.
+    /// How many samples there were before the first one of this batch, which is all that random numbers depend on
+    /// beside the seed and the place in the batch.
     pub fn first_sample(&self) -> u64 {
         self.first
     }
@@ -232,8 +232,8 @@ pub struct OutputSamples<'a> {
     pub buffers: Vec<Option<&'a mut [u8]>>,
 }
 
-/// Batches of fewer bytes than this, read and written, are worked on in the thread that has them: the scalars and small lists
-/// with which pipelines compute arguments.
+/// Batches of fewer bytes than this, read and written, are worked on in the thread that has them: the scalars and small
+/// lists with which pipelines compute arguments.
 const SMALL_BYTES: usize = 4_096;
 
 /// What is done with one sample.
@@ -266,8 +266,8 @@ impl<'a> Io<'a> {
         std::mem::take(&mut self.outputs)
     }
 
-    /// Runs `f` for every live sample, in this thread and on idle ones of the pool. An error or a panic fails its sample
-    /// and no other. Called once per run.
+    /// Runs `f` for every live sample, in this thread and on idle ones of the pool. An error or a panic fails its
+    /// sample and no other. Called once per run.
     ///
     /// # Errors
     /// Internal, when an output has not one buffer per sample.

@@ -1,5 +1,5 @@
-//! What an operator is: the trait that it implements, its definition as data, and what it sees of a batch. It must not know which operators there
-//! are (`ops` does), nor how a plan runs them (`executor` does).
+//! What an operator is: the trait that it implements, its definition as data, and what it sees of a batch. It must not
+//! know which operators there are (`ops` does), nor how a plan runs them (`executor` does).
 
 pub mod args;
 mod deferred;
@@ -36,7 +36,8 @@ pub use spec::{ArgKind, ArgSpec, ArgTable, DefaultValue, EVERYWHERE, SEED};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
-/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu` or `run_gpu`.
+/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu` or
+/// `run_gpu`.
 pub trait Operator: Send {
     /// What is known of the argument inputs before there is a batch, ahead of [`Operator::infer`].
     fn infer_arguments(&mut self, _arguments: &[ValueType]) {}
@@ -50,13 +51,14 @@ pub trait Operator: Send {
     /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
 
-    /// [`Operator::setup`] of frames, of which as many as `counts` says follow one another in each sequence. Where shapes depend on an
-    /// argument that differs from frame to frame, those of a sequence get one shape.
+    /// [`Operator::setup`] of frames, of which as many as `counts` says follow one another in each sequence. Where
+    /// shapes depend on an argument that differs from frame to frame, those of a sequence get one shape.
     fn setup_frames(&mut self, inputs: &Inputs<'_>, _counts: &[usize]) -> Result<Vec<BatchDesc>> {
         self.setup(inputs)
     }
 
-    /// After [`Operator::setup`]: what sample `sample` is expected to take on the host, beyond writing its outputs once.
+    /// After [`Operator::setup`]: what sample `sample` is expected to take on the host, beyond writing its outputs
+    /// once.
     fn effort(&self, _sample: usize) -> Effort {
         Effort::default()
     }
@@ -64,14 +66,14 @@ pub trait Operator: Send {
     /// Computes the outputs of every live sample on host threads.
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()>;
 
-    /// Called once for an instance on a device, before the first batch: compiles the kernels that `inputs`, as far as they
-    /// are known, will need, so that no request waits for a compiler.
+    /// Called once for an instance on a device, before the first batch: compiles the kernels that `inputs`, as far as
+    /// they are known, will need, so that no request waits for a compiler.
     fn prepare_gpu(&mut self, _gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         Ok(())
     }
 
-    /// Records what computes the outputs of every live sample on the device. Nothing has run yet, so inputs on the device
-    /// have addresses and shapes but no bytes; those on the host (arguments, encoded images) can be read.
+    /// Records what computes the outputs of every live sample on the device. Nothing has run yet, so inputs on the
+    /// device have addresses and shapes but no bytes; those on the host (arguments, encoded images) can be read.
     fn run_gpu(&mut self, _cx: &mut GpuCx<'_>, _io: &mut GpuIo<'_>) -> Result<()> {
         Err(Error::unsupported("this operator does not run on a GPU"))
     }
@@ -105,8 +107,8 @@ pub trait Operator: Send {
         None
     }
 
-    /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a
-    /// type of its own, those of another fail alone, and have no say in what the batch is.
+    /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where
+    /// every sample brings a type of its own, those of another fail alone, and have no say in what the batch is.
     fn expect(&mut self, _outputs: &[ValueType]) {}
 
     /// Whether outputs have other samples of the batch than inputs, by the one argument input.
@@ -133,10 +135,11 @@ pub struct Preferences {
     pub deterministic: bool,
     /// Who decodes JPEGs on the host.
     pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
-    /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.
+    /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels
+    /// than DALI's.
     pub jpeg_scaled_decode: bool,
-    /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it. What decides where
-    /// operators read and write is copied first, then.
+    /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it.
+    /// What decides where operators read and write is copied first, then.
     pub inputs_may_change: bool,
     /// The formats of files that may be decoded.
     pub formats: Formats,
@@ -211,25 +214,30 @@ pub struct OpDef {
     pub shared_args: &'static [&'static [ArgSpec]],
     /// The values that a model's parameter `arithmetic` may give its argument of that name, where the file does not.
     pub arithmetics: &'static [Arithmetic],
-    /// Makes an instance from its arguments, which have the defaults of the tables. `inputs` is the number of regular inputs.
+    /// Makes an instance from its arguments, which have the defaults of the tables. `inputs` is the number of regular
+    /// inputs.
     pub build: &'static Build,
     /// How many outputs an instance with these arguments and so many inputs has.
     pub outputs: &'static Outputs,
-    /// The kernels it launches: those that tests compile for all architectures. One for each path through the source, not one
-    /// for each type.
+    /// The kernels it launches: those that tests compile for all architectures. One for each path through the source,
+    /// not one for each type.
     pub kernels: &'static [fn() -> Vec<KernelSpec>],
-    /// The first of the regular inputs that are read on the host wherever the operator runs, as they say what to do rather than
-    /// what to do it with. 0: it reads all of them there and writes to the device, which DALI calls `mixed`.
+    /// The first of the regular inputs that are read on the host wherever the operator runs, as they say what to do
+    /// rather than what to do it with. 0: it reads all of them there and writes to the device, which DALI calls
+    /// `mixed`.
     pub host_inputs: Option<usize>,
-    /// The regular inputs that are read where they are, in memory that a client may write to meanwhile. Their bytes decide values of
-    /// outputs and nothing else. Those of all others may decide where the operator reads and writes (encoded files, extents, anchors):
-    /// they are copied first, as every argument input is. Views do not read the input that they show.
+    /// The regular inputs that are read where they are, in memory that a client may write to meanwhile. Their bytes
+    /// decide values of outputs and nothing else. Those of all others may decide where the operator reads and writes
+    /// (encoded files, extents, anchors): they are copied first, as every argument input is. Views do not read the
+    /// input that they show.
     pub reads_in_place: InputSet,
     /// What its first input is, if that is an encoded file.
     pub encoded: Option<Encoded>,
-    /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than once.
+    /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than
+    /// once.
     pub copies_itself: InputSet,
-    /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be known before.
+    /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be
+    /// known before.
     pub mixes_samples: fn(&Args) -> bool,
     /// Whether samples may be sequences, whose layout begins with `F`.
     pub sequences: bool,
@@ -253,8 +261,8 @@ pub type OfVideos = dyn Fn(&Args) -> Result<Sequences> + Send + Sync;
 pub type Outputs = dyn Fn(&Args, usize) -> Result<usize> + Send + Sync;
 
 impl OpDef {
-    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built. Its inputs are
-    /// copied before a client can change them: that is always safe.
+    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built.
+    /// Its inputs are copied before a client can change them: that is always safe.
     pub const BASE: Self = Self {
         name: "",
         aliases: &[],

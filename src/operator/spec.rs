@@ -72,7 +72,8 @@ pub enum ArgKind {
     Dtype,
     /// A colour space, `DALIImageType`: 0 RGB, 1 BGR, 2 gray, 3 YCbCr, 4 as in the file.
     ImageType,
-    /// A resampling filter, `DALIInterpType`: 0 nearest neighbour, 1 linear, 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian.
+    /// A resampling filter, `DALIInterpType`: 0 nearest neighbour, 1 linear, 2 cubic, 3 Lanczos, 4 triangular, 5
+    /// Gaussian.
     InterpType,
     /// A layout such as `HWC`.
     Layout,
@@ -134,8 +135,8 @@ pub enum DefaultValue {
 /// The argument that operators with random numbers have. Old versions of DALI write it for every operator.
 pub const SEED: &str = "seed";
 
-/// What every operator may have in a file beside its own arguments. It says where an operator runs or where it was written, and
-/// changes nothing of what is computed.
+/// What every operator may have in a file beside its own arguments. It says where an operator runs or where it was
+/// written, and changes nothing of what is computed.
 pub const EVERYWHERE: &[ArgSpec] = &[
     ArgSpec::string("device", "where it runs: `cpu`, `gpu` or `mixed`").or_string("cpu"),
     ArgSpec::int(SEED, "start of random numbers, for operators that draw some").or_int(-1),

@@ -1,5 +1,5 @@
-//! `Boom`: an operator for tests that copies its input, or panics when a sample begins with the byte 1 (while it runs) or
-//! 2 (while shapes are worked out). Only in builds with the feature `fault-injection`.
+//! `Boom`: an operator for tests that copies its input, or panics when a sample begins with the byte 1 (while it runs)
+//! or 2 (while shapes are worked out). Only in builds with the feature `fault-injection`.
 
 use crate::error::Result;
 use crate::operator::{Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};

@@ -1,4 +1,5 @@
-//! Every operator, and what bounds the work that a request's values ask of it. One that is not in the table fails the test.
+//! Every operator, and what bounds the work that a request's values ask of it. One that is not in the table fails the
+//! test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Operators that are not ours: those that a library brought before the first pipeline was read. They are found like any
-//! other. It must not know how a library is loaded.
+//! Operators that are not ours: those that a library brought before the first pipeline was read. They are found like
+//! any other. It must not know how a library is loaded.
 
 use parking_lot::RwLock;
 
@@ -32,7 +32,8 @@ pub fn register(definitions: Vec<OpDef>) -> Result<()> {
     Ok(())
 }
 
-/// Whether operators of these names can be added: what [`register`] asks first, for those who would keep something for a definition.
+/// Whether operators of these names can be added: what [`register`] asks first, for those who would keep something for
+/// a definition.
 ///
 /// # Errors
 /// Those of [`register`].

@@ -1,5 +1,5 @@
-//! The operators, by family, and the table of all of them. What an operator is, `operator` says; nothing here knows how a plan runs
-//! them (`executor` does). One file per operator; each can be read without the others.
+//! The operators, by family, and the table of all of them. What an operator is, `operator` says; nothing here knows how
+//! a plan runs them (`executor` does). One file per operator; each can be read without the others.
 
 mod audio;
 #[cfg(feature = "fault-injection")]

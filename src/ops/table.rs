@@ -146,7 +146,8 @@ fn fusions() -> impl Iterator<Item = &'static Fusion> {
     [&geometry::resize_normalize::FUSION].into_iter().chain(decoders)
 }
 
-/// The fusion of operators on `device` with their arguments, each the only reader of the one before, for inputs of these types.
+/// The fusion of operators on `device` with their arguments, each the only reader of the one before, for inputs of
+/// these types.
 pub fn fusion(device: Device, chain: &[(&OpDef, &Args)], types: &[&ValueType]) -> Option<&'static Fusion> {
     fusions().find(|fusion| fusion.fits(device, chain, types))
 }

@@ -1,4 +1,5 @@
-//! What a caller brought once and an instance makes many batches of: a video, and what stands beside it. It must not know what sources make.
+//! What a caller brought once and an instance makes many batches of: a video, and what stands beside it. It must not
+//! know what sources make.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,8 +55,8 @@ impl Feeding {
         self.feed_each(inputs, |source, input| source.feed(input))
     }
 
-    /// The same, but the video is the next piece of one that comes in pieces, or the last one of it. What can be made of it is there at
-    /// once; when [`super::Instance::run_fed`] has no more, the next piece is to come.
+    /// The same, but the video is the next piece of one that comes in pieces, or the last one of it. What can be made
+    /// of it is there at once; when [`super::Instance::run_fed`] has no more, the next piece is to come.
     ///
     /// # Errors
     /// What is wrong with an input.
@@ -90,7 +91,8 @@ impl Feeding {
         self.sources.iter().fold(0, |sum, source| sum.saturating_add(source.held()))
     }
 
-    /// The next batch of at most `most` samples, all of one shape; `None` when there are no more, or not before the next piece.
+    /// The next batch of at most `most` samples, all of one shape; `None` when there are no more, or not before the
+    /// next piece.
     pub(super) fn next(
         &mut self,
         most: usize,

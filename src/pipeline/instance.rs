@@ -30,8 +30,8 @@ impl Instance {
         Self { executor, samples: 0, engines }
     }
 
-    /// Another instance, for batches that are worked on at the same time as those of this one: it has the same threads, and the same memory
-    /// for what is kept from batch to batch.
+    /// Another instance, for batches that are worked on at the same time as those of this one: it has the same threads,
+    /// and the same memory for what is kept from batch to batch.
     ///
     /// # Errors
     /// What preparing the operators on a device fails with.
@@ -57,8 +57,9 @@ impl Instance {
         self.run_at(self.samples, batch_size, inputs, sink)
     }
 
-    /// Runs the batch before which there were `first` samples, wherever they were run: random numbers are those that one instance
-    /// would draw that runs all of them, one batch after the other; but see [`super::Pipeline::needs_order`].
+    /// Runs the batch before which there were `first` samples, wherever they were run: random numbers are those that
+    /// one instance would draw that runs all of them, one batch after the other; but see
+    /// [`super::Pipeline::needs_order`].
     ///
     /// # Errors
     /// What fails the whole batch.
@@ -100,8 +101,8 @@ impl Instance {
         self.executor.mixes_samples()
     }
 
-    /// Takes what a caller brings once for many batches, of a pipeline that [takes videos](super::Pipeline::takes_videos): its inputs in
-    /// their order. All of it is copied.
+    /// Takes what a caller brings once for many batches, of a pipeline that [takes
+    /// videos](super::Pipeline::takes_videos): its inputs in their order. All of it is copied.
     ///
     /// # Errors
     /// What is wrong with an input.
@@ -119,8 +120,9 @@ impl Instance {
         Feeding::new(&self.executor.plan().graph, self.engines.as_ref(), self.executor.formats())
     }
 
-    /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.
-    /// `sink` is asked to make itself ready for so many samples. `None` when there are no more. `waiting` is asked now and then.
+    /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an
+    /// input have one shape. `sink` is asked to make itself ready for so many samples. `None` when there are no more.
+    /// `waiting` is asked now and then.
     ///
     /// # Errors
     /// What fails the whole batch; none follows an error of the video itself.
@@ -144,7 +146,8 @@ impl Instance {
         Ok(Some((sink, outcome)))
     }
 
-    /// Frames of the sequences that a batch was made of, by where they were decoded: what engines decode is on the device.
+    /// Frames of the sequences that a batch was made of, by where they were decoded: what engines decode is on the
+    /// device.
     fn decoded(&self, inputs: &[Batch<'_>]) -> Decoded {
         let graph = &self.executor.plan().graph;
         let is_video =

@@ -63,7 +63,8 @@ impl Wires {
             .map_or_else(|| format!("source {number}"), |wire| format!("source {number} (`{}`)", wire.name))
     }
 
-    /// The next batch of every source: which samples failed already, and the inputs. The first source says how many samples there are.
+    /// The next batch of every source: which samples failed already, and the inputs. The first source says how many
+    /// samples there are.
     ///
     /// # Errors
     /// What a source says, or what is wrong with what it gave.
@@ -163,7 +164,8 @@ impl Wire {
         Self { name: input.name.clone(), feed: input.feed, ty: graph.value(input.value).ty.clone() }
     }
 
-    /// Whether a batch is what the source said of all; a sample without bytes that is not known to have failed does so now.
+    /// Whether a batch is what the source said of all; a sample without bytes that is not known to have failed does so
+    /// now.
     fn check(&self, batch: &Batch<'_>, failures: &Failures) -> Result<()> {
         let (desc, expected) = (batch.desc(), failures.len());
         if batch.len() != expected {

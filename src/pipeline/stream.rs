@@ -1,5 +1,6 @@
-//! Batches one after the other, as fast as they are taken: sources are asked ahead, several batches are worked on at once, and what
-//! comes out is in the order in which it was asked for. It must not know what a source reads, or who takes the batches.
+//! Batches one after the other, as fast as they are taken: sources are asked ahead, several batches are worked on at
+//! once, and what comes out is in the order in which it was asked for. It must not know what a source reads, or who
+//! takes the batches.
 //!
 //! ```text
 //! source --> puller (a thread) --> files read --> lanes (a thread each) --> next()
@@ -8,8 +9,8 @@
 //!            '------------------- at most `prefetch` batches -------------'
 //! ```
 //!
-//! Nothing waits for what does not come: each batch has a channel of its own, and an end of a channel that goes away, by a panic
-//! or because the stream is dropped, wakes the other.
+//! Nothing waits for what does not come: each batch has a channel of its own, and an end of a channel that goes away,
+//! by a panic or because the stream is dropped, wakes the other.
 
 mod puller;
 mod work;
@@ -48,7 +49,8 @@ pub struct Settings {
     pub num_threads: Option<usize>,
     /// Samples before the first batch: those of a stream that this one goes on from. Readers skip as many.
     pub first: u64,
-    /// Samples that readers have given before, of which they leave out what is left of the epoch; absent: they go on behind `first`.
+    /// Samples that readers have given before, of which they leave out what is left of the epoch; absent: they go on
+    /// behind `first`.
     pub next_epoch: Option<u64>,
     /// Whether outputs that are made on a device are brought into host memory.
     pub to_host: bool,
@@ -74,7 +76,8 @@ impl Default for Settings {
 
 /// A batch that has run.
 pub struct Delivered {
-    /// How many samples of the stream are before it. A stream that goes on behind it has [`Settings::first`] as many and its own more.
+    /// How many samples of the stream are before it. A stream that goes on behind it has [`Settings::first`] as many
+    /// and its own more.
     pub first: u64,
     /// Its outputs, and which samples failed.
     pub outcome: Outcome<'static>,
@@ -82,8 +85,8 @@ pub struct Delivered {
     pub tally: Tally,
 }
 
-/// Batches in order. An error is one of the batch that would have come in its place, and the next call gives the next batch; after
-/// a panic of a source there is none.
+/// Batches in order. An error is one of the batch that would have come in its place, and the next call gives the next
+/// batch; after a panic of a source there is none.
 ///
 /// `None` is the end of what the sources have: of an epoch, of a video. [`Stream::resume`] asks them for more, and
 /// [`Stream::feed`] does so with something new. Dropped, a stream ends what it is doing at the next operator.
@@ -178,8 +181,8 @@ impl Stream {
         })
     }
 
-    /// Gives the source of input `input` what it makes batches of, and goes on if the stream had ended. While it is running this waits for
-    /// the batch that is being read.
+    /// Gives the source of input `input` what it makes batches of, and goes on if the stream had ended. While it is
+    /// running this waits for the batch that is being read.
     ///
     /// # Errors
     /// Not found for an input without a source; what the source says; those of [`Stream::resume`].

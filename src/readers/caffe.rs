@@ -1,4 +1,5 @@
-//! `readers.Caffe`: images and labels in databases of Caffe, each a message `Datum`. And [`Records`], which are those of Caffe2, too.
+//! `readers.Caffe`: images and labels in databases of Caffe, each a message `Datum`. And [`Records`], which are those
+//! of Caffe2, too.
 
 use std::ops::Range;
 use std::sync::Arc;

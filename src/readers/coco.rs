@@ -1,4 +1,5 @@
-//! `readers.COCO`: images with the boxes, classes and polygons of their objects. Masks of pixels, and annotations that were saved, it does not read.
+//! `readers.COCO`: images with the boxes, classes and polygons of their objects. Masks of pixels, and annotations that
+//! were saved, it does not read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `readers.Csv`: files that a table of comma-separated values names, with numbers of its other columns as labels. DALI does not have it.
+//! `readers.Csv`: files that a table of comma-separated values names, with numbers of its other columns as labels. DALI
+//! does not have it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Random numbers as C++'s standard engines make them and GNU's library draws from them: what decides DALI's order of samples. It must not
-//! know what is shuffled.
+//! Random numbers as C++'s standard engines make them and GNU's library draws from them: what decides DALI's order of
+//! samples. It must not know what is shuffled.
 
 use crate::cpu::random::seed_sequence;
 
@@ -95,7 +95,8 @@ mersenne!(Mersenne64 u64 312, "`std::mt19937_64`", 156, 0x7FFF_FFFF, 6_364_136_2
 pub(super) fn uniform<E: Engine>(engine: &mut E, last: u64) -> u64 {
     let count = last + 1;
     if E::SPAN == u64::from(u32::MAX) || E::SPAN == u64::MAX {
-        // Lemire's multiplication: the high half of a product, which is drawn again where the low half would favour some numbers.
+        // Lemire's multiplication: the high half of a product, which is drawn again where the low half would favour
+        // some numbers.
         let bits = if E::SPAN == u64::MAX { 64 } else { 32 };
         let low = |product: u128| product as u64 & E::SPAN;
         let mut product = u128::from(engine.draw()) * u128::from(count);

@@ -1,4 +1,5 @@
-//! Lists of files: in folders whose order gives the labels, in a text file, or as they are given. It must not know what is in the files.
+//! Lists of files: in folders whose order gives the labels, in a text file, or as they are given. It must not know what
+//! is in the files.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,8 @@ fn one_of(pattern: &[u8], start: usize, byte: u8) -> Option<usize> {
     (is_in != negated).then_some(start + 1 + usize::from(negated) + end + 1)
 }
 
-/// The files of the folders of `root` that are wanted, as paths below it; the label is the number of the folder, in order of their names.
+/// The files of the folders of `root` that are wanted, as paths below it; the label is the number of the folder, in
+/// order of their names.
 pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) -> Result<Vec<Labelled>> {
     let mut found = Vec::new();
     let wanted =

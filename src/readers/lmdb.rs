@@ -1,5 +1,5 @@
-//! LMDB files, read only: where the values are, in the order of their keys. Nothing is mapped: a file that is cut off meanwhile is an error,
-//! not a crash. It must not know what a value is.
+//! LMDB files, read only: where the values are, in the order of their keys. Nothing is mapped: a file that is cut off
+//! meanwhile is an error, not a crash. It must not know what a value is.
 
 use std::collections::HashSet;
 use std::os::unix::fs::FileExt;
@@ -148,7 +148,8 @@ fn branch(page: &[u8]) -> Result<Vec<u64>> {
     nodes(page)?.map(number).collect()
 }
 
-/// Adds the values of a leaf that begins at byte `begin` of the file. Whether they are inside of it is seen when they are read.
+/// Adds the values of a leaf that begins at byte `begin` of the file. Whether they are inside of it is seen when they
+/// are read.
 fn leaf(page: &[u8], begin: u64, found: &mut Vec<Value>) -> Result<()> {
     for node in nodes(page)? {
         let node = node?;

@@ -1,5 +1,6 @@
-//! Readers: sources that find, shuffle and read data sets, with DALI's names, arguments and order of samples. A reader is a file that
-//! lists a data set and reads one sample; shards, shuffling, padding and going on in the middle are written once. It must not know graphs.
+//! Readers: sources that find, shuffle and read data sets, with DALI's names, arguments and order of samples. A reader
+//! is a file that lists a data set and reads one sample; shards, shuffling, padding and going on in the middle are
+//! written once. It must not know graphs.
 //!
 //! ```text
 //! file.rs       files, with labels                                    list.rs     files of folders and lists
@@ -90,7 +91,8 @@ pub struct Behind {
     pub without: &'static [&'static str],
 }
 
-/// A reader that leaves its first output to operators: in its place it gives two others, what they read and what they are told.
+/// A reader that leaves its first output to operators: in its place it gives two others, what they read and what they
+/// are told.
 pub struct Undecoded {
     /// What is known of its outputs.
     pub outputs: fn(&Args) -> Result<Vec<ValueType>>,
@@ -106,7 +108,8 @@ pub struct Step {
     pub operator: &'static str,
     /// Its arguments.
     pub values: BTreeMap<String, Value>,
-    /// The argument that the reader's second output feeds. Its input is the reader's first output, or what the step before made.
+    /// The argument that the reader's second output feeds. Its input is the reader's first output, or what the step
+    /// before made.
     pub argument: Option<&'static str>,
 }
 
@@ -161,7 +164,8 @@ pub trait Dataset: Send + Sync {
     /// Why it cannot be read; the message names the file.
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
 
-    /// The samples of each file of many, one file behind the other, where `shuffle_after_epoch` shuffles the files; `None`: it shuffles the samples.
+    /// The samples of each file of many, one file behind the other, where `shuffle_after_epoch` shuffles the files;
+    /// `None`: it shuffles the samples.
     fn groups(&self) -> Option<Vec<Range<usize>>> {
         None
     }
@@ -231,7 +235,8 @@ impl ReaderDef {
         self.behind.map(step).into_iter().collect()
     }
 
-    /// What makes the source for the arguments of a file, whole or as `undecoded` says. Nothing is looked for on the disk yet.
+    /// What makes the source for the arguments of a file, whole or as `undecoded` says. Nothing is looked for on the
+    /// disk yet.
     ///
     /// # Errors
     /// An argument that there is not, or whose value is wrong.

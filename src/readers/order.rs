@@ -1,4 +1,5 @@
-//! Which sample comes next: shards, epochs, shuffling by a buffer, padding, exactly in DALI's order. It must not know what a sample is.
+//! Which sample comes next: shards, epochs, shuffling by a buffer, padding, exactly in DALI's order. It must not know
+//! what a sample is.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -60,7 +61,8 @@ fn seed_of_now() -> i64 {
     now.map_or(0, |now| i64::from(now.subsec_nanos()) ^ now.as_secs() as i64)
 }
 
-/// Numbers of samples, endlessly. Epochs follow each other without a gap: a batch may have samples of two, unless the last sample is repeated.
+/// Numbers of samples, endlessly. Epochs follow each other without a gap: a batch may have samples of two, unless the
+/// last sample is repeated.
 pub(super) struct Order {
     size: usize,
     options: Options,

@@ -1,4 +1,5 @@
-//! Files of many samples: opened when they are first read, and the bytes at a place of one. It must not know what the bytes are.
+//! Files of many samples: opened when they are first read, and the bytes at a place of one. It must not know what the
+//! bytes are.
 
 use std::collections::VecDeque;
 use std::fs::File;

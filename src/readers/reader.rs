@@ -1,4 +1,5 @@
-//! A data set and an order as a source: batches, endlessly, one epoch behind the other. It must not know what a sample is.
+//! A data set and an order as a source: batches, endlessly, one epoch behind the other. It must not know what a sample
+//! is.
 
 use std::sync::Arc;
 
@@ -120,7 +121,8 @@ fn read(
     Ok(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins })
 }
 
-/// The batch of one output, without those that failed. What is not known of the output beforehand is as in the first sample that there is.
+/// The batch of one output, without those that failed. What is not known of the output beforehand is as in the first
+/// sample that there is.
 fn batch(column: Vec<Option<Tensor>>, ty: &ValueType) -> Result<Batch<'static>> {
     let first = column.iter().flatten().next();
     let dtype = first.map(|tensor| tensor.dtype).or(ty.dtype).unwrap_or(DType::U8);

@@ -1,4 +1,5 @@
-//! Where files are in a tar archive: headers of the kinds ustar, GNU and pax, read where they are. It must not know what the files are for.
+//! Where files are in a tar archive: headers of the kinds ustar, GNU and pax, read where they are. It must not know
+//! what the files are for.
 
 use std::os::unix::fs::FileExt;
 
@@ -134,7 +135,8 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A number of a header: digits of base 8, or bytes where the highest bit is set. `None`: it is none, or not in 63 bits.
+/// A number of a header: digits of base 8, or bytes where the highest bit is set. `None`: it is none, or not in 63
+/// bits.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     let (&first, rest) = field.split_first()?;
     if first & 0x80 != 0 {

@@ -1,4 +1,5 @@
-//! Which files of a tar archive are the components of one sample: by their names, or as an index tells. It must not know what is wanted of them.
+//! Which files of a tar archive are the components of one sample: by their names, or as an index tells. It must not
+//! know what is wanted of them.
 
 use super::pieces::{Opened, text};
 use super::tar::{BLOCK, members};
@@ -46,7 +47,8 @@ pub(super) fn of_archive(path: &str) -> Result<Vec<Vec<Component>>> {
     Ok(samples)
 }
 
-/// The samples that the index at `path` lists: a line with the version and the number of samples, then a line for each. Version 1.2 has names, too.
+/// The samples that the index at `path` lists: a line with the version and the number of samples, then a line for each.
+/// Version 1.2 has names, too.
 ///
 /// # Errors
 /// What cannot be read or is no such index, or names places that no file can be at.

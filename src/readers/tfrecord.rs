@@ -31,7 +31,8 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     shuffles_list: false,
 };
 
-/// Bytes around an example: in front of it its length (8) and that number's sum (4), behind it its own (4). As in DALI, sums are not checked.
+/// Bytes around an example: in front of it its length (8) and that number's sum (4), behind it its own (4). As in DALI,
+/// sums are not checked.
 const FRAME: usize = 16;
 const FRONT: usize = 12;
 

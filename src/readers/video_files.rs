@@ -1,4 +1,5 @@
-//! Video files that are open: the last ones stay in memory, as sequences of one file often follow each other. It must not know sequences.
+//! Video files that are open: the last ones stay in memory, as sequences of one file often follow each other. It must
+//! not know sequences.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,8 @@ pub(super) struct Choice {
     pub(super) padding: Padding,
     /// One sequence of frames that are spread evenly.
     pub(super) is_uniform: bool,
-    /// Whether a sequence fits when its last frame does, as in the older reader; else as many frames as `stride` skips must follow.
+    /// Whether a sequence fits when its last frame does, as in the older reader; else as many frames as `stride` skips
+    /// must follow.
     pub(super) ends_with_last_frame: bool,
 }
 

@@ -1,4 +1,5 @@
-//! `readers.Webdataset`: samples in tar archives. Files whose names are equal up to the first dot are the components of one sample.
+//! `readers.Webdataset`: samples in tar archives. Files whose names are equal up to the first dot are the components of
+//! one sample.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

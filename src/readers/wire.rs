@@ -1,4 +1,5 @@
-//! Messages of Protocol Buffers, as far as readers need them: fields by number, where they are. It must not know what they mean.
+//! Messages of Protocol Buffers, as far as readers need them: fields by number, where they are. It must not know what
+//! they mean.
 
 use std::ops::Range;
 

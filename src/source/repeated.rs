@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::tensor::{Batch, BatchDesc, Sample, ValueType};
 
-/// Gives the samples that it was fed with, over and over. One sample stands for all of a batch; of more, each batch gets the first ones.
+/// Gives the samples that it was fed with, over and over. One sample stands for all of a batch; of more, each batch
+/// gets the first ones.
 pub struct Repeated {
     ty: ValueType,
     memory: Arc<HostPool>,

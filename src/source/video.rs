@@ -1,5 +1,5 @@
-//! Videos that are fed, as batches of sequences. No more of a video is decoded than was asked for, however long it is. It must not know who
-//! feeds it.
+//! Videos that are fed, as batches of sequences. No more of a video is decoded than was asked for, however long it is.
+//! It must not know who feeds it.
 //!
 //! ```text
 //! player.rs   makes the sequences of one video      host.rs   with the host's decoders      engines.rs   on a device
@@ -28,8 +28,8 @@ use host::OnHost;
 use pieces::OnPieces;
 use player::{Asked, CHANNELS, Player, Sequence};
 
-/// Gives the sequences of one video after the other; a batch has those of one. A video that is damaged ends with the frame before, and the
-/// error comes in place of the batch behind that.
+/// Gives the sequences of one video after the other; a batch has those of one. A video that is damaged ends with the
+/// frame before, and the error comes in place of the batch behind that.
 pub struct Videos {
     sequences: Sequences,
     /// Of the device that wants the sequences.

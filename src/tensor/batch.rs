@@ -6,7 +6,8 @@
 //!   samples  [ Borrowed(&'r [u8]) | Pooled(buffer, range) | Device(address) | Missing ]   need not be adjacent
 //! ```
 //!
-//! `'r` is the life of the request: an input that points into the request's memory, on the host or on a device, cannot outlive it.
+//! `'r` is the life of the request: an input that points into the request's memory, on the host or on a device, cannot
+//! outlive it.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-"""Tests of what benchmarks measure and draw with. They need no GPU: a script stands in for the program that measures."""
+"""Tests of what benchmarks measure and draw with. They need no GPU: a script stands in for the program that
+measures."""
 
 import sys
 from pathlib import Path

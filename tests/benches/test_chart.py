@@ -2,9 +2,8 @@
 
 import xml.etree.ElementTree as tree
 
-import pytest
-
 import chart
+import pytest
 from chart import Panel
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -107,4 +106,6 @@ def test_ticks_of_a_linear_axis_begin_at_0(most, expected):
 @pytest.mark.parametrize("series", [{}, {"none": []}, {"one": [(16, 3)]}, {"zero": [(1, 0), (2, 0)]}])
 def test_few_points_are_a_document_too(series):
     document = drawn(Panel("few", "x", "y", series), Panel("none", "x", "y", {}, log_y=True))
-    assert [len(corners[0]) for corners in lines(document).values() if corners[0]] == [len(line) for line in series.values() if line]
+    assert [len(corners[0]) for corners in lines(document).values() if corners[0]] == [
+        len(line) for line in series.values() if line
+    ]

@@ -1,4 +1,5 @@
-"""The search for cliffs: what it finds in figures, and whole runs with a script in the place of the program that measures."""
+"""The search for cliffs: what it finds in figures, and whole runs with a script in the place of the program that
+measures."""
 
 import json
 import re
@@ -6,12 +7,12 @@ import sys
 import xml.etree.ElementTree as tree
 from types import SimpleNamespace
 
-import pytest
-
 import cliffs
+import pytest
 from cliffs import Cell
 
-# Images/s go up with batches and lanes, but with two lanes from 512 on; the largest is no more to be had, and one hangs.
+# Images/s go up with batches and lanes, but with two lanes from 512 on; the largest is no more to be had, and one
+# hangs.
 PROGRAM = """#!{python}
 import json, sys, time
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -25,7 +26,23 @@ rate = 1000 * batch / (batch + 40) * lanes * (0.25 if batch == 512 and lanes == 
 print("a line of something else")
 print(json.dumps({{"images_per_second": rate, "p50_us": 1, "p99_us": 2, "gpu_bytes": 3, "counters": "c"}}))
 """
-OPTIONS = ["--sizes", "64x64", "224x224", "--batches", "1", "2", "128", "512", "1024", "--lanes", "1", "2", "4", "--cell-limit", "3"]
+OPTIONS = [
+    "--sizes",
+    "64x64",
+    "224x224",
+    "--batches",
+    "1",
+    "2",
+    "128",
+    "512",
+    "1024",
+    "--lanes",
+    "1",
+    "2",
+    "4",
+    "--cell-limit",
+    "3",
+]
 
 
 @pytest.fixture
@@ -53,7 +70,10 @@ def rows(**rates):
 
 
 def found(**rates):
-    return [(cliff.cell[1:], cliff.better[1:], round(cliff.ratio, 2)) for cliff in cliffs.cliffs(cliffs.medians(rows(**rates))[0])]
+    return [
+        (cliff.cell[1:], cliff.better[1:], round(cliff.ratio, 2))
+        for cliff in cliffs.cliffs(cliffs.medians(rows(**rates))[0])
+    ]
 
 
 def test_a_cliff_is_below_nine_tenths_of_a_smaller_batch_or_of_fewer_lanes():
@@ -80,7 +100,12 @@ def test_of_several_files_the_medians_count_and_one_figure_is_better_than_an_err
 
 def test_all_sizes_have_a_batch_before_the_next_and_batches_far_apart_come_first():
     cells = list(cliffs.order(["64x64", "224x224"], [1, 2, 4, 8, 1024], [1, 8]))
-    assert [(group[0].size, group[0].batch) for group in cells[:4]] == [("64x64", 1), ("224x224", 1), ("64x64", 1024), ("224x224", 1024)]
+    assert [(group[0].size, group[0].batch) for group in cells[:4]] == [
+        ("64x64", 1),
+        ("224x224", 1),
+        ("64x64", 1024),
+        ("224x224", 1024),
+    ]
     assert [group[0].batch for group in cells[4::2]] == [8, 2, 4]
     assert all([cell.lanes for cell in group] == [1, 8] for group in cells)
 
@@ -100,7 +125,11 @@ def test_a_run_measures_each_cell_and_reports_cliffs_and_failures(started, tmp_p
     assert "2 of 26 cells have less" in printed
     assert "- 0.30: 224x224, batch 512, 2 lanes: 464; batch 128, 2 lanes: 1,524\n" in printed
     written = json.loads(file.read_text())
-    assert {name: written[name] for name in ("gpu", "threads", "seconds")} == {"gpu": "A GPU", "threads": 16, "seconds": 1}
+    assert {name: written[name] for name in ("gpu", "threads", "seconds")} == {
+        "gpu": "A GPU",
+        "threads": 16,
+        "seconds": 1,
+    }
     figures = {"images_per_second": 1000 / 41, "p50_us": 1, "p99_us": 2, "gpu_bytes": 3, "counters": "c"}
     assert written["cells"][0] == {"size": "64x64", "batch": 1, "lanes": 1, **figures}
     polylines = tree.parse(svg).findall(".//{http://www.w3.org/2000/svg}polyline")

@@ -51,7 +51,16 @@ def folder(tmp_path, monkeypatch):
 
 
 def made(folder, date, rate):
-    record = {"title": "t", "machine": "m", "date": date, "commit": "c", "command": "x", "spread": None, "columns": ["a", "b"], "rows": [["r", rate]]}
+    record = {
+        "title": "t",
+        "machine": "m",
+        "date": date,
+        "commit": "c",
+        "command": "x",
+        "spread": None,
+        "columns": ["a", "b"],
+        "rows": [["r", rate]],
+    }
     (folder / f"some.{date}.json").write_text(records.text(record))
 
 
@@ -107,7 +116,13 @@ def test_a_run_on_a_gpu_has_the_columns_that_pages_read():
     def row(peer, batch, rate):
         return {"peer": peer, "size": "500x375", "batch": batch, "images_per_second": rate}
 
-    rows = [row("Gesso x1", 1, 10.4), row("Gesso x4", 1, 30.0), row("DALI 0.65 depth 1", 1, 3.0), row("DALI 1 depth 1", 1, 4.0), row("torchvision", 1, 2.0)]
+    rows = [
+        row("Gesso x1", 1, 10.4),
+        row("Gesso x4", 1, 30.0),
+        row("DALI 0.65 depth 1", 1, 3.0),
+        row("DALI 1 depth 1", 1, 4.0),
+        row("torchvision", 1, 2.0),
+    ]
     columns, body = gpu.recorded(rows)
     assert columns == ["images, batch", "Gesso, one", "four", "DALI 2.4, best", "torchvision"]
     assert body == [["500 x 375, 1", 10, 30, 4, 2]]

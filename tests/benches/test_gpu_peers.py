@@ -1,5 +1,5 @@
-"""The comparison on a GPU, without one: whole runs with scripts in the place of Gesso's program and of the peers, what counts as the same
-output, and the picture."""
+"""The comparison on a GPU, without one: whole runs with scripts in the place of Gesso's program and of the peers, what
+counts as the same output, and the picture."""
 
 import json
 import re
@@ -8,12 +8,12 @@ import sys
 import xml.etree.ElementTree as tree
 from types import SimpleNamespace
 
+import gpu_peers
+import make_bench_images
 import numpy as np
 import pytest
 
 import gpu
-import gpu_peers
-import make_bench_images
 
 PROGRAM = """#!{python}
 import json, sys
@@ -81,7 +81,9 @@ def test_a_run_names_what_fails_and_goes_on(started, tmp_path):
     file, svg = tmp_path / "rows.json", tmp_path / "rows.svg"
     printed = started("--sizes", "64x64", "--batch", 1, 8, "--instances", 1, 2, "--rounds", 2, "--threads", 3, "--no-memory",
                       "--loads", 0.5, 1, "--json", file, "--svg", svg)  # fmt: skip
-    assert printed.startswith("A GPU, 3 threads, 2 rounds of 1 s, in turn\nDALI: dali 1.2\ntorchvision: torchvision 1.2\n")
+    assert printed.startswith(
+        "A GPU, 3 threads, 2 rounds of 1 s, in turn\nDALI: dali 1.2\ntorchvision: torchvision 1.2\n"
+    )
     assert "\nwithout CV-CUDA: ImportError: no library\n" in printed
     assert "\nerror: batch 1, nvImageCodec: ValueError: image 0 differs\n" in printed
     assert "\nerror: batch 8, torchvision: its process ended with status 3\n" in printed
@@ -93,7 +95,9 @@ def test_a_run_names_what_fails_and_goes_on(started, tmp_path):
     assert ("torchvision", 1) in found and ("nvImageCodec", 1) not in found
     assert {one.get("difference") for one in written["rows"]} == {None, 0.01}
     texts = [one.text for one in tree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Gesso, 1 lane", "Gesso, 2 lanes", "DALI", "torchvision", "64x64", "64x64, latency", "images/s"} <= set(texts)
+    assert {"Gesso, 1 lane", "Gesso, 2 lanes", "DALI", "torchvision", "64x64", "64x64, latency", "images/s"} <= set(
+        texts
+    )
 
     # What is in the file is enough for the table and the picture.
     again = started("--from", file, file, "--svg", svg)
@@ -135,7 +139,10 @@ def test_only_the_batch_of_these_files_is_accepted(files):
         (good[:, ::-1], "image 0 differs from Pillow's by 0."),
         (good[[0, 2, 1]], "image 1 differs"),
         (broken, "image 2 differs from Pillow's by nan"),
-        (good.transpose(0, 2, 3, 1), r"expected float32 of shape \(3, 3, 224, 224\), found float32 of \(3, 224, 224, 3\)"),
+        (
+            good.transpose(0, 2, 3, 1),
+            r"expected float32 of shape \(3, 3, 224, 224\), found float32 of \(3, 224, 224, 3\)",
+        ),
         (good.astype(np.float64), "found float64"),
     ]:
         with pytest.raises(ValueError, match=text):
@@ -154,7 +161,9 @@ def test_a_peer_gets_files_in_turn_and_its_first_batch_is_compared(files):
     run.warm()
     assert run.difference == 0 and run.next == 4 * (1 + gpu_peers.WARM_BATCHES)
     figures = run.measure(0)
-    assert figures.keys() == {"images_per_second", "p50_us", "p99_us", "difference"} and figures["images_per_second"] > 0
+    assert (
+        figures.keys() == {"images_per_second", "p50_us", "p99_us", "difference"} and figures["images_per_second"] > 0
+    )
     assert [file is files[i] for file, i in zip(run.take_inputs(), (1, 2, 0, 1))] == [True] * 4
 
 

@@ -1,5 +1,6 @@
-#!/usr/bin/env python3
-"""Decodes changed files of images, sounds and videos through the C API, and tells of panics, crashes, hangs, and what takes long or much memory.
+# !/usr/bin/env python3
+"""Decodes changed files of images, sounds and videos through the C API, and tells of panics, crashes, hangs, and what
+takes long or much memory.
 
     files.py --cases 100000 --seed 1                        in child processes, which may die
     files.py --seed 1 --from 640 --cases 32 --save FOLDER   those again; keeps what is found there
@@ -60,9 +61,13 @@ def seeds():
             files += [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
     for path in sorted(DATA.glob("*.zip")):
         for case in cases(path.stem).values():
-            files += [s.tobytes() for samples in case.inputs.values() for s in samples if s.dtype == np.uint8 and s.ndim == 1]
+            files += [
+                s.tobytes() for samples in case.inputs.values() for s in samples if s.dtype == np.uint8 and s.ndim == 1
+            ]
     found = {kind: sorted({data for data in files if kind_of(data) == kind and len(data) <= LARGEST}) for kind in KINDS}
-    videos = [path.read_bytes() for path in sorted(VIDEOS.iterdir()) if path.is_file() and path.suffix not in (".py", ".json")]
+    videos = [
+        path.read_bytes() for path in sorted(VIDEOS.iterdir()) if path.is_file() and path.suffix not in (".py", ".json")
+    ]
     found["video"] = [data for data in videos if len(data) <= LARGEST]
     return {kind: files for kind, files in found.items() if files}
 
@@ -152,7 +157,9 @@ def work(options):
         if took > MOST_SECONDS or peak > MOST_BYTES or defects:
             for i, file in enumerate(files):
                 alone, _, took, peak = decoders.measured(name, [file])
-                alone += [f"took {took:.1f} s"] * (took > MOST_SECONDS) + [f"took {peak >> 20} MiB"] * (peak > MOST_BYTES)
+                alone += [f"took {took:.1f} s"] * (took > MOST_SECONDS) + [f"took {peak >> 20} MiB"] * (
+                    peak > MOST_BYTES
+                )
                 if alone and options.save:
                     (Path(options.save) / f"{kind}-{options.seed}-{number}-{i}").write_bytes(file)
                 defects += [f"file {i} by `{name}` {what}" for what in alone]
@@ -160,7 +167,8 @@ def work(options):
 
 
 def attend(options):
-    """The parent: starts children until all cases are done. Returns what each did that it should not, and batches of each kind."""
+    """The parent: starts children until all cases are done. Returns what each did that it should not, and batches of
+    each kind."""
     number, end = options.begin, options.begin + options.cases
     found, reached = [], {}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
-"""Runs changed pipelines on changed inputs through the C API, and tells of panics, crashes, hangs, and memory beyond bounds.
+# !/usr/bin/env python3
+"""Runs changed pipelines on changed inputs through the C API, and tells of panics, crashes, hangs, and memory beyond
+bounds.
 
     hostile.py --cases 20000 --seed 1          in child processes, which may die
     hostile.py --seed 1 --from 123 --cases 1   one of them again; --save FILE keeps its pipeline
 
-Each case is named by the seed and its number. A case may fail in whatever way, but not with an internal error: that is a defect of
-the library. GESSO_PLUGIN names the library, else it is the release build; a debug build also panics where a sum overflows.
-"""
+Each case is named by the seed and its number. A case may fail in whatever way, but not with an internal error: that is
+a defect of the library. GESSO_PLUGIN names the library, else it is the release build; a debug build also panics where a
+sum overflows."""
 
 import argparse
 import ctypes
@@ -42,7 +43,8 @@ OK, INTERNAL = 0, 2
 # Of processor time: the machine may be busy.
 MOST_SECONDS = 5
 MOST_BYTES = 2 << 30
-# Beyond any limit of the library's own: what takes this much is ended by the kernel instead of taking the machine along.
+# Beyond any limit of the library's own: what takes this much is ended by the kernel instead of taking the machine
+# along.
 MOST_ADDRESSES = 6 << 30
 HUNG_SECONDS = 60
 THREADS = 2
@@ -67,7 +69,12 @@ class Tensor(ctypes.Structure):
 class Options(ctypes.Structure):
     """gesso_instance_options"""
 
-    _fields_ = [("struct_size", c_size_t), ("num_threads", c_size_t), ("gpu", ctypes.c_int32), ("outputs_on_host", ctypes.c_int32)]
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("num_threads", c_size_t),
+        ("gpu", ctypes.c_int32),
+        ("outputs_on_host", ctypes.c_int32),
+    ]
 
 
 class Library:
@@ -84,7 +91,8 @@ class Library:
         return self.c.gesso_last_error().decode(errors="replace")
 
     def run(self, pipeline, inputs):
-        """What was internal errors of this pipeline on these inputs, by the stage; and the last stage that went well."""
+        """What was internal errors of this pipeline on these inputs, by the stage; and the last stage that went
+        well."""
         defects, text, planned, instance, result = [], c_void_p(), c_void_p(), c_void_p(), c_void_p()
 
         def call(stage, *arguments):
@@ -106,7 +114,9 @@ class Library:
                 # Twice: a failed batch must leave nothing behind that the next one stumbles over.
                 for _ in range(2):
                     batch, given, _kept = batch_of(inputs)
-                    if call("gesso_instance_run", instance, c_size_t(batch), given, c_size_t(len(inputs)), byref(result)):
+                    if call(
+                        "gesso_instance_run", instance, c_size_t(batch), given, c_size_t(len(inputs)), byref(result)
+                    ):
                         reached = "run"
                         for i in range(batch):
                             message = c_char_p()
@@ -143,7 +153,11 @@ class Cases:
 
     def __init__(self, seed):
         self.seed = seed
-        known = {f"{path.stem}.{name}": case for path in sorted(DATA.glob("*.zip")) for name, case in cases(path.stem).items()}
+        known = {
+            f"{path.stem}.{name}": case
+            for path in sorted(DATA.glob("*.zip"))
+            for name, case in cases(path.stem).items()
+        }
         self.names, self.known = sorted(known), known
         pictures = []
         for path in FILES:
@@ -205,7 +219,10 @@ def work(options):
             defects.append(f"took {took:.1f} s")
         if peak > MOST_BYTES:
             defects.append(f"took {peak >> 20} MiB")
-        print(json.dumps(dict(number=number, name=name, defects=defects, reached=reached, took=took, peak=peak)), flush=True)
+        print(
+            json.dumps(dict(number=number, name=name, defects=defects, reached=reached, took=took, peak=peak)),
+            flush=True,
+        )
 
 
 def attend(options):
@@ -216,8 +233,19 @@ def attend(options):
         progress, said = Path(folder) / "progress", Path(folder) / "said"
         while number < end:
             progress.write_bytes(struct.pack("<q", number))
-            program = [sys.executable, __file__, "--child", "--seed", str(options.seed), "--from", str(number),
-                       "--cases", str(end - number), "--progress", progress]
+            program = [
+                sys.executable,
+                __file__,
+                "--child",
+                "--seed",
+                str(options.seed),
+                "--from",
+                str(number),
+                "--cases",
+                str(end - number),
+                "--progress",
+                progress,
+            ]
             with said.open("wb") as out:
                 child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=out, text=True)
                 hung = follow(child, progress, found, reached)

@@ -1,5 +1,6 @@
-#!/usr/bin/env python3
-"""Changes one sample of recorded batches into one that nobody would send, and tells where others notice: fail or change.
+# !/usr/bin/env python3
+"""Changes one sample of recorded batches into one that nobody would send, and tells where others notice: fail or
+change.
 
     isolation.py --cases 5000 --seed 1
 
@@ -14,8 +15,8 @@ import random
 import sys
 from ctypes import byref, c_char_p, c_size_t, c_void_p
 
-from hostile import OK, THREADS, Cases, Library, Options, Tensor, batch_of
 from harness import plugin_path
+from hostile import OK, THREADS, Cases, Library, Options, Tensor, batch_of
 
 # Those that SECURITY.md names, and merged branches: what a sample draws there depends on who else takes its branch, and
 # branches of different types fail as in DALI once both are taken.
@@ -63,7 +64,9 @@ class Runner(Library):
             options = Options(ctypes.sizeof(Options), THREADS, 0, 0)
             self.check(self.c.gesso_instance_create(planned, byref(options), byref(instance)))
             batch, given, _kept = batch_of(inputs)
-            self.check(self.c.gesso_instance_run(instance, c_size_t(batch), given, c_size_t(len(inputs)), byref(result)))
+            self.check(
+                self.c.gesso_instance_run(instance, c_size_t(batch), given, c_size_t(len(inputs)), byref(result))
+            )
             outputs = range(self.c.gesso_pipeline_output_count(planned))
             return [self.sample(result, i, outputs) for i in range(batch)]
         finally:
@@ -85,7 +88,8 @@ class Runner(Library):
 
 
 def changed(known, rng, inputs, victim):
-    """The inputs with another sample `victim`, of the type and rank of the others and no huge shape: else the call is refused."""
+    """The inputs with another sample `victim`, of the type and rank of the others and no huge shape: else the call is
+    refused."""
     inputs = {name: list(samples) for name, samples in inputs.items()}
     for samples in inputs.values():
         made = known.mutator.sample(rng, samples[victim])

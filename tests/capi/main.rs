@@ -1,5 +1,5 @@
-//! The C API as programs in C and C++ use it, built from nothing but `include/` and the library, under the sanitizers; and the
-//! example in Rust.
+//! The C API as programs in C and C++ use it, built from nothing but `include/` and the library, under the sanitizers;
+//! and the example in Rust.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "../common/recorded.rs"]
@@ -19,7 +19,8 @@ fn library() -> PathBuf {
     std::env::var_os("GESSO_PLUGIN").map_or_else(built, PathBuf::from)
 }
 
-/// What a program needs: the header, the library, pipelines and images, in a folder without anything else of the project.
+/// What a program needs: the header, the library, pipelines and images, in a folder without anything else of the
+/// project.
 fn prepare(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write("include/gesso.h", &std::fs::read(root().join("include/gesso.h")).unwrap());

@@ -16,13 +16,43 @@ ARGUMENT[7] = ARGUMENT
 PIPELINE = {5: {2: ENDS, 3: ENDS, 4: ARGUMENT}, 7: ENDS}
 OPERATOR = 5
 
-INTEGERS = (0, 1, 2, 3, 7, 16, 255, 1 << 15, 1 << 16, 1 << 24, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 52, 1 << 62, (1 << 63) - 1)
+INTEGERS = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    16,
+    255,
+    1 << 15,
+    1 << 16,
+    1 << 24,
+    (1 << 31) - 1,
+    1 << 31,
+    1 << 32,
+    1 << 52,
+    1 << 62,
+    (1 << 63) - 1,
+)
 FLOATS = (0.0, 0.5, 1.0, 1.5, 3.0, 100.0, 1e-30, 1e-45, 1e9, 2.0**31, 2.0**63, 1e20, 3.4e38, math.inf, math.nan)
 EXTENTS = (0, 0, 1, 1, 2, 3, 4, 5, 17, 64, 300)
 # Of samples without elements, which cost a sender nothing.
 HUGE_EXTENTS = (1, 3, 1 << 16, 1 << 31, 1 << 32, 1 << 40, (1 << 63) - 1)
 LARGEST_SAMPLE = 1 << 20
-DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
+DTYPES = (
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+)
 
 
 def integer(rng, old=0):
@@ -99,7 +129,8 @@ def messages(fields):
 
 
 class Mutator:
-    """Knows the texts and arguments of all recorded pipelines, to put them where they do not belong, and `files` of images."""
+    """Knows the texts and arguments of all recorded pipelines, to put them where they do not belong, and `files` of
+    images."""
 
     def __init__(self, pipelines, files):
         self.files = files

@@ -57,5 +57,7 @@ def test_it_runs_as_a_program(files, tmp_path):
     image = tmp_path / "a.jpg"
     image.write_bytes(case.inputs["IMAGE"][0].tobytes())
     program = [sys.executable, ROOT / "examples" / "python" / "run.py", path, image]
-    ran = subprocess.run(program, env=os.environ | {"GESSO_LIBRARY": str(plugin_path())}, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        program, env=os.environ | {"GESSO_LIBRARY": str(plugin_path())}, capture_output=True, text=True, check=True
+    )
     assert ran.stdout.splitlines()[0].startswith(f"{image} IMAGE_OUT uint8 (48, 56, 3) mean ")

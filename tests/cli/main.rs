@@ -1,5 +1,5 @@
-//! The program `gesso`: what it says of good and of broken files, that it never panics, and that what it writes is what the
-//! library computes.
+//! The program `gesso`: what it says of good and of broken files, that it never panics, and that what it writes is what
+//! the library computes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod check;

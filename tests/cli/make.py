@@ -1,4 +1,5 @@
-"""Makes data/rand_augment.dali: `rand_augment` with two augmentations, as DALI 2.4 serializes it: 352 operators in conditionals.
+"""Makes data/rand_augment.dali: `rand_augment` with two augmentations, as DALI 2.4 serializes it: 352 operators in
+conditionals.
 
 Needs the package nvidia-dali-cuda130, and no GPU.
 """

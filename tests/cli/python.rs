@@ -1,4 +1,5 @@
-//! `gesso serialize` and `gesso compare`, which the Python package does: how the program finds an interpreter, and what it says without one.
+//! `gesso serialize` and `gesso compare`, which the Python package does: how the program finds an interpreter, and what
+//! it says without one.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
-"""What arguments take: one value, a tuple, a list, an array, a number of numpy's, an enumeration, a `DataNode`, text. Every argument of
-every operator that draw.py draws is given in all of these forms, in DALI and in Gesso: both take it or both refuse it, and the outputs
-are equal.
+# !/usr/bin/env python3
+"""What arguments take: one value, a tuple, a list, an array, a number of numpy's, an enumeration, a `DataNode`, text.
+Every argument of every operator that draw.py draws is given in all of these forms, in DALI and in Gesso: both take it
+or both refuse it, and the outputs are equal.
 
     arguments.py [--only OPERATOR ...] [--seed S] [--show FILE]     exit status 1 when something differs that `KNOWN` does not name
 
-Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). No GPU. `--show` writes what differs as JSON.
-"""
+Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). No GPU. `--show` writes
+what differs as JSON."""
+
 import argparse
 import ast
 import faulthandler
@@ -14,20 +15,28 @@ import json
 import sys
 import warnings
 
+import draw
+import draw_media  # noqa: F401  (registers what it draws)
+import draw_regions  # noqa: F401
+import fuzz
 import gesso
 import numpy as np
 import nvidia.dali
 from nvidia.dali._utils import dali_trace
 from nvidia.dali.backend import GetSchema
 
-import draw
-import draw_media  # noqa: F401  (registers what it draws)
-import draw_regions  # noqa: F401
-import fuzz
-
 ENUMS = {"DATA_TYPE": "DALIDataType", "IMAGE_TYPE": "DALIImageType", "INTERP_TYPE": "DALIInterpType"}
 # Arguments of all operators, those that say how much memory to take, and those that change how many outputs there are.
-LEFT_OUT = {"preserve", "name", "device", "bytes_per_sample_hint", "temp_buffer_hint", "minibatch_size", "seed", "save_attrs"}
+LEFT_OUT = {
+    "preserve",
+    "name",
+    "device",
+    "bytes_per_sample_hint",
+    "temp_buffer_hint",
+    "minibatch_size",
+    "seed",
+    "save_attrs",
+}
 # What Gesso takes beyond DALI is shown, and no error.
 LENIENT = "DALI refuses it"
 # (kind of the argument, form) > why Gesso refuses what DALI takes.
@@ -153,7 +162,9 @@ def numbers(kind, value):
         "constant of one": lambda p: p.types.Constant([one]),
         "constant": lambda p: p.types.Constant(np.array(listed, np.float32 if kind == "FLOAT" else np.int32)),
         "constant of floats": lambda p: p.types.Constant(np.array(listed, np.float32)),
-        "constant of no dimension": lambda p: p.types.Constant(np.array(one, np.float32 if kind == "FLOAT" else np.int32)),
+        "constant of no dimension": lambda p: p.types.Constant(
+            np.array(one, np.float32 if kind == "FLOAT" else np.int32)
+        ),
         "node": lambda p: p.fn.cast(node(p, one), dtype=p.types.FLOAT if kind == "FLOAT" else p.types.INT32),
         "node of bytes": lambda p: p.fn.cast(node(p, abs(one)), dtype=p.types.UINT8),
         "node of 64 bits": lambda p: p.fn.cast(node(p, one), dtype=p.types.INT64),
@@ -173,6 +184,7 @@ def node(package, number):
 
 def enums(kind, value):
     """The same for an argument of an enumeration."""
+
     def member(p, number=value):
         return getattr(p.types, ENUMS[kind])(number)
 
@@ -194,7 +206,11 @@ def enums(kind, value):
         "None": lambda p: None,
     }
     if kind == "DATA_TYPE":
-        forms |= {"numpy type": lambda p: np.float32, "numpy dtype": lambda p: np.dtype("float32"), "Python type": lambda p: float}
+        forms |= {
+            "numpy type": lambda p: np.float32,
+            "numpy dtype": lambda p: np.dtype("float32"),
+            "Python type": lambda p: float,
+        }
         forms |= {"name of numpy's": lambda p: "float32"}
     return forms
 
@@ -226,7 +242,9 @@ def kind_of(schema, name):
     """(kind of one value, whether there may be several)"""
     full = str(schema.GetArgumentType(name)).rpartition(".")[2]
     plain = full.removeprefix("_").removesuffix("_VEC")
-    return {"UINT8": "INT32", "UINT32": "INT32", "INT64": "INT32", "TENSOR_LAYOUT": "STRING"}.get(plain, plain), full.endswith("_VEC")
+    return {"UINT8": "INT32", "UINT32": "INT32", "INT64": "INT32", "TENSOR_LAYOUT": "STRING"}.get(
+        plain, plain
+    ), full.endswith("_VEC")
 
 
 def usual(schema, name, kind):
@@ -247,8 +265,15 @@ def forms_of(spec, name):
     kind, _ = kind_of(schema, name)
     value = spec["steps"][-1]["args"].get(name)
     if kind in ENUMS:
-        return enums(kind, value if isinstance(value, int) else {"DATA_TYPE": 9, "IMAGE_TYPE": 0, "INTERP_TYPE": 1}[kind])
-    if value is None or isinstance(value, dict) or isinstance(value, list) and any(not isinstance(v, (int, float, str)) for v in value):
+        return enums(
+            kind, value if isinstance(value, int) else {"DATA_TYPE": 9, "IMAGE_TYPE": 0, "INTERP_TYPE": 1}[kind]
+        )
+    if (
+        value is None
+        or isinstance(value, dict)
+        or isinstance(value, list)
+        and any(not isinstance(v, (int, float, str)) for v in value)
+    ):
         value = usual(schema, name, kind)
     return texts(kind, value) if kind == "STRING" else numbers(kind, value)
 
@@ -267,9 +292,13 @@ def schema_of(spec):
 def outcome(spec, package, argument, maker):
     """The outputs when the last step has `argument` in another form; a text when it is refused."""
     try:
-        pipe = package.Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=spec["seed"])
+        pipe = package.Pipeline(
+            batch_size=draw.BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=spec["seed"]
+        )
         with pipe:
-            whole = fuzz.authored(dict(spec, steps=spec["steps"]), package=Within(package, pipe, argument, maker, len(spec["steps"])))
+            whole = fuzz.authored(
+                dict(spec, steps=spec["steps"]), package=Within(package, pipe, argument, maker, len(spec["steps"]))
+            )
         del whole
         return fuzz.outputs_of(pipe, fuzz.inputs_of(spec, pipe.serialize()))
     except Exception as error:
@@ -322,7 +351,11 @@ def differ(spec, theirs, ours):
 
 
 def shortened(text):
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("[/opt", "Stacktrace", "Current pipeline"))]
+    lines = [
+        line
+        for line in text.splitlines()
+        if line.strip() and not line.startswith(("[/opt", "Stacktrace", "Current pipeline"))
+    ]
     error = next((line for line in lines if line.startswith("Error ")), "")
     return f"{lines[0][:160]} {error and lines[-1][:160]}".strip() if lines else ""
 
@@ -354,7 +387,11 @@ def bases(names, seed):
     """A pipeline for each operator that DALI runs."""
     for name in names:
         specs = [fuzz.drawn(number, seed, [name]) for number in range(DRAWS)]
-        specs = [spec for spec in specs if spec["steps"][-1]["op"] not in ("_shape", "subscript", "arithmetic", "permute_batch")]
+        specs = [
+            spec
+            for spec in specs
+            if spec["steps"][-1]["op"] not in ("_shape", "subscript", "arithmetic", "permute_batch")
+        ]
         for spec, good in zip(specs[:6], fuzz.in_children(specs[:6], runs)):
             if good:
                 yield spec
@@ -373,7 +410,10 @@ def main():
     for spec in bases(options.only or list(draw.DRAWS), options.seed):
         for name in schema_of(spec).GetArgumentNames():
             if name not in LEFT_OUT and not name.startswith("_") and not schema_of(spec).IsDeprecatedArg(name):
-                items += [dict(spec=spec, operator=spec["operator"], steps=[], argument=name, form=form) for form in forms_of(spec, name)]
+                items += [
+                    dict(spec=spec, operator=spec["operator"], steps=[], argument=name, form=form)
+                    for form in forms_of(spec, name)
+                ]
     shown, lenient, known, ended = [], 0, 0, 0
     for item, how in zip(items, fuzz.in_children(items, compared)):
         if how == "":

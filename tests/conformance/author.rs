@@ -1,4 +1,5 @@
-//! Every pipeline of the repository, described and written again: as DALI wrote it, byte by byte, and by way of JSON, too.
+//! Every pipeline of the repository, described and written again: as DALI wrote it, byte by byte, and by way of JSON,
+//! too.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,8 @@ fn every_pipeline_comes_back_as_it_was() {
     }
     other.dedup();
     println!("{} of {} files byte by byte; not: {other:?}", same / 2, same / 2 + other.len());
-    // DALI before 1.34 writes a seed for a pipeline without one: the time, or any negative number. Only that is not kept.
+    // DALI before 1.34 writes a seed for a pipeline without one: the time, or any negative number. Only that is not
+    // kept.
     assert!(same > 1_700 && other.iter().all(|name| name.contains("/versions/1.")), "{other:?}");
 }
 

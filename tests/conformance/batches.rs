@@ -1,5 +1,5 @@
-//! One batch after another, as DALI answered them: random numbers follow from a seed and the place of a sample, so batches in
-//! any order and on any instance are those of one instance that runs them in turn.
+//! One batch after another, as DALI answered them: random numbers follow from a seed and the place of a sample, so
+//! batches in any order and on any instance are those of one instance that runs them in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

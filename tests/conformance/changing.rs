@@ -1,5 +1,5 @@
-//! Inputs that change while a batch runs, as a client may change its shared memory: between what an operator looks at to describe its
-//! outputs and what it looks at to write them.
+//! Inputs that change while a batch runs, as a client may change its shared memory: between what an operator looks at
+//! to describe its outputs and what it looks at to write them.
 #![expect(unsafe_code, reason = "memory that changes under a reader is no slice of safe code")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,8 +41,8 @@ impl Shared {
     }
 
     fn sample(&self) -> Sample<'_> {
-        // SAFETY: the memory lives as long as the result. It changes between two looks of this thread at it, or of threads that this one
-        // waits for; what a server gives away does so at any time.
+        // SAFETY: the memory lives as long as the result. It changes between two looks of this thread at it, or of
+        // threads that this one waits for; what a server gives away does so at any time.
         Sample::Borrowed(unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) })
     }
 

@@ -1,12 +1,13 @@
-"""Compares stages that `gesso from` makes with the libraries that define them: a row for each class and setting, all photos, every bit.
+"""Compares stages that `gesso from` makes with the libraries that define them: a row for each class and setting, all
+photos, every bit.
 
     pip install pillow torch torchvision timm transformers ultralytics open_clip_torch
     python3 tests/conformance/converted.py                     in this process
     python3 tests/conformance/converted.py --served            by a real tritonserver, which tests/server/harness.py starts
 
-It needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`); `--served` also `GESSO_PLUGIN`, tritonclient and nvidia-pytriton. Rows of libraries
-that are not installed are left out, and their number is printed. The status is 1 if a row differs.
-"""
+It needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`); `--served` also `GESSO_PLUGIN`, tritonclient
+and nvidia-pytriton. Rows of libraries that are not installed are left out, and their number is printed. The status is 1
+if a row differs."""
 
 import argparse
 import sys
@@ -65,13 +66,22 @@ HF_SETTINGS = (
     ("CLIPImageProcessor", {"image_mean": 0.5, "image_std": 0.25}),
     ("ConvNextImageProcessor", {"size": {"shortest_edge": 224}}),
     ("ConvNextImageProcessor", {"size": {"shortest_edge": 223}, "crop_pct": 0.95}),
-    ("BitImageProcessor", {"size": {"shortest_edge": 256}, "image_mean": list(IMAGENET["mean"]), "image_std": list(IMAGENET["std"])}),
+    (
+        "BitImageProcessor",
+        {"size": {"shortest_edge": 256}, "image_mean": list(IMAGENET["mean"]), "image_std": list(IMAGENET["std"])},
+    ),
     ("DINOv3ViTImageProcessor", {**_flags(resize=False, center_crop=True), "crop_size": 224}),
     ("DINOv3ViTImageProcessor", {**_flags(rescale=False, normalize=False)}),
-    ("DINOv3ViTImageProcessor", {"size": {"shortest_edge": 256}, "crop_size": 300, "resample": 3, **_flags(center_crop=True)}),
+    (
+        "DINOv3ViTImageProcessor",
+        {"size": {"shortest_edge": 256}, "crop_size": 300, "resample": 3, **_flags(center_crop=True)},
+    ),
     ("DINOv3ViTImageProcessor", {"rescale_factor": 1 / 128, **_flags(normalize=False)}),
     ("DetrImageProcessor", {"size": 480, "max_size": 640}),
-    ("DetrImageProcessor", {"size": {"shortest_edge": 300, "longest_edge": 301}, "pad_size": {"height": 301, "width": 333}}),
+    (
+        "DetrImageProcessor",
+        {"size": {"shortest_edge": 300, "longest_edge": 301}, "pad_size": {"height": 301, "width": 333}},
+    ),
     ("YolosImageProcessor", {"size": 512, "max_size": 864}),
     ("RTDetrImageProcessor", {**_flags(normalize=True, pad=True), "size": {"shortest_edge": 320, "longest_edge": 400}}),
     ("Mask2FormerImageProcessor", {"size": {"shortest_edge": 320, "longest_edge": 400}, "size_divisor": 0}),
@@ -94,7 +104,13 @@ def hf_rows():
     for name, more in settings:
         for backend in ("torchvision",) if name in OF_TORCH_ALONE else ("torchvision", "pil"):
             words = f"{name} {backend} " + " ".join(f"{key}={value}" for key, value in more.items())
-            yield Row("transformers", words.strip(), "transformers", ({"image_processor_type": name, **more},), (("backend", backend),))
+            yield Row(
+                "transformers",
+                words.strip(),
+                "transformers",
+                ({"image_processor_type": name, **more},),
+                (("backend", backend),),
+            )
     yield Row(
         "transformers",
         "ViTImageProcessor float16",
@@ -103,7 +119,11 @@ def hf_rows():
         (("dtype", "float16"),),
     )
     yield Row(
-        "transformers", "CLIPImageProcessor HWC", "transformers", ({"image_processor_type": "CLIPImageProcessor"},), (("layout", "HWC"),)
+        "transformers",
+        "CLIPImageProcessor HWC",
+        "transformers",
+        ({"image_processor_type": "CLIPImageProcessor"},),
+        (("layout", "HWC"),),
     )
 
 
@@ -115,7 +135,13 @@ def timm_rows():
             ("bilinear", 0.95, (3, 256, 192)),
             ("nearest", 1.0, (3, 160, 160)),
         ):
-            config = {"input_size": size, "interpolation": interpolation, "crop_pct": part, "crop_mode": mode, **IMAGENET}
+            config = {
+                "input_size": size,
+                "interpolation": interpolation,
+                "crop_pct": part,
+                "crop_mode": mode,
+                **IMAGENET,
+            }
             yield Row("timm", f"{mode} {interpolation} {part} {size[1]}x{size[2]}", "timm", (config,))
     for name in ("resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k", "convnext_tiny.in12k_ft_in1k"):
         yield Row("timm", name, "timm", (name,))
@@ -155,7 +181,9 @@ def _composed(version):
     def gray():
         from torchvision import transforms
 
-        return transforms.Compose([transforms.Resize(90), transforms.Grayscale(3), transforms.CenterCrop(80), transforms.ToTensor()])
+        return transforms.Compose(
+            [transforms.Resize(90), transforms.Grayscale(3), transforms.CenterCrop(80), transforms.ToTensor()]
+        )
 
     def of_floats():
         from torchvision import transforms
@@ -173,10 +201,25 @@ def _composed(version):
 
 def torchvision_rows():
     """Weights, given images of Pillow and tensors; and `Compose`."""
-    names = ("ResNet50", "ViT_B_16", "ConvNeXt_Base", "EfficientNet_B0", "Swin_T", "MaxVit_T", "FCN_ResNet50", "FasterRCNN_ResNet50_FPN")
+    names = (
+        "ResNet50",
+        "ViT_B_16",
+        "ConvNeXt_Base",
+        "EfficientNet_B0",
+        "Swin_T",
+        "MaxVit_T",
+        "FCN_ResNet50",
+        "FasterRCNN_ResNet50_FPN",
+    )
     for name in names:
         for takes in ("pil", "tensor") if name in ("ResNet50", "EfficientNet_B0") else ("pil",):
-            yield Row("torchvision", f"{name}_Weights.DEFAULT {takes}", "torchvision", (f"{name}_Weights.DEFAULT",), (("takes", takes),))
+            yield Row(
+                "torchvision",
+                f"{name}_Weights.DEFAULT {takes}",
+                "torchvision",
+                (f"{name}_Weights.DEFAULT",),
+                (("takes", takes),),
+            )
     yield Row("torchvision", "Compose of version 1", "torchvision", (_composed(1),))
     yield Row("torchvision", "Compose of version 2", "torchvision", (_composed(2),))
     yield Row("torchvision", "Compose of version 1, gray", "torchvision", (_composed("gray"),))
@@ -230,12 +273,16 @@ def report(row, made, run, paths, start):
             if equal == found.files
             else f", by {comparison.largest if comparison.files else 0:.3g} at most, {len(misshapen)} of another shape"
         )
-        print(f"{row.library} | {row.name} | {name} | {equal} of {found.files}{differ} | {time.time() - start:.1f} s", flush=True)
+        print(
+            f"{row.library} | {row.name} | {name} | {equal} of {found.files}{differ} | {time.time() - start:.1f} s",
+            flush=True,
+        )
     return found.is_equal
 
 
 def run_all(chosen, paths, device, client=None):
-    """Compares rows; returns how many are equal, differ, and are left out. With a client their models are served under `row-NUMBER`."""
+    """Compares rows; returns how many are equal, differ, and are left out. With a client their models are served under
+    `row-NUMBER`."""
     equal = differ = left_out = 0
     for number, row in chosen:
         start = time.time()
@@ -270,14 +317,18 @@ def main():
     parser.add_argument("--photos", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="WORD", help="rows with it in their library or name")
-    parser.add_argument("--part", default="1/1", metavar="K/N", help="every N-th row from the K-th on, for several processes")
+    parser.add_argument(
+        "--part", default="1/1", metavar="K/N", help="every N-th row from the K-th on, for several processes"
+    )
     parser.add_argument("--device", choices=("cpu", "mixed"), default="cpu", help="mixed: on a GPU")
     parser.add_argument("--served", action="store_true", help="by a real tritonserver")
     options = parser.parse_args()
     from gesso.convert import proof
 
     first, step = map(int, options.part.split("/"))
-    chosen = [(number, row) for number, row in enumerate(rows()) if options.only in f"{row.library} {row.name}"][first - 1 :: step]
+    chosen = [(number, row) for number, row in enumerate(rows()) if options.only in f"{row.library} {row.name}"][
+        first - 1 :: step
+    ]
     with tempfile.TemporaryDirectory() as folder:
         paths = proof.photos(folder, options.photos, options.seed)
         if options.served:
@@ -291,7 +342,9 @@ def main():
                     equal, differ, left_out = run_all(chosen, paths, options.device, client)
         else:
             equal, differ, left_out = run_all(chosen, paths, options.device)
-    print(f"{equal + differ} rows, {len(paths)} photos each: {equal} rows equal to the bit, {differ} differ, {left_out} left out")
+    print(
+        f"{equal + differ} rows, {len(paths)} photos each: {equal} rows equal to the bit, {differ} differ, {left_out} left out"
+    )
     sys.exit(0 if equal and not differ else 1)
 
 

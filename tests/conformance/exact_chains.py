@@ -1,12 +1,13 @@
-"""Compares whole preprocessings, file to floats, with those of torchvision's weights, timm and transformers, installed and live.
+"""Compares whole preprocessings, file to floats, with those of torchvision's weights, timm and transformers, installed
+and live.
 
     pip install pillow torch torchvision timm transformers
     python3 tests/conformance/exact_chains.py --files 500
 
-It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Draws files of all kinds: JPEGs that are turned by
-EXIF, gray, of inks, progressive, with chroma of each kind; PNGs with alpha, palettes and 16 bits; BMP, GIF, TIFF, WebP. Prints for each preprocessing
-how many files differ in any bit. The status is 1 if one does.
-"""
+It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Draws files of all
+kinds: JPEGs that are turned by EXIF, gray, of inks, progressive, with chroma of each kind; PNGs with alpha, palettes
+and 16 bits; BMP, GIF, TIFF, WebP. Prints for each preprocessing how many files differ in any bit. The status is 1 if
+one does."""
 
 import argparse
 import importlib
@@ -40,13 +41,20 @@ def png16(values):
     """A PNG of 16 bits of gray, gray with alpha, colours, or colours with alpha: Pillow writes gray only."""
     height, width, channels = values.shape
     kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), values.astype(">u2").reshape(height, -1).view(np.uint8)], axis=1)
+    rows = np.concatenate(
+        [np.zeros((height, 1), np.uint8), values.astype(">u2").reshape(height, -1).view(np.uint8)], axis=1
+    )
 
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     head = struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes()))
+        + chunk(b"IEND", b"")
+    )
 
 
 def jpeg(image, rng, **options):
@@ -83,7 +91,9 @@ KINDS = {
     "png": lambda rng, pixels: saved(Image.fromarray(pixels[..., :3]), "PNG"),
     "png-alpha": lambda rng, pixels: saved(Image.fromarray(pixels), "PNG"),
     "png-gray-alpha": lambda rng, pixels: saved(Image.fromarray(pixels[..., :2]), "PNG"),
-    "png-palette": lambda rng, pixels: saved(Image.fromarray(pixels[..., :3]).quantize(int(rng.integers(2, 257))), "PNG", transparency=1),
+    "png-palette": lambda rng, pixels: saved(
+        Image.fromarray(pixels[..., :3]).quantize(int(rng.integers(2, 257))), "PNG", transparency=1
+    ),
     "png-gray-16": lambda rng, pixels: png16(wide(rng, pixels[..., :1])),
     "png-16": lambda rng, pixels: png16(wide(rng, pixels[..., : int(rng.integers(2, 5))])),
     "png-black-white": lambda rng, pixels: saved(Image.fromarray(pixels[..., 0]).convert("1"), "PNG"),
@@ -187,9 +197,25 @@ def of_version_2():
     """The usual evaluation with `torchvision.transforms.v2`, of tensors of bytes."""
     v2, torch = importlib.import_module("torchvision.transforms.v2"), importlib.import_module("torch")
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-    steps = [v2.PILToTensor(), v2.Resize(256, antialias=True), v2.CenterCrop(224), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
+    steps = [
+        v2.PILToTensor(),
+        v2.Resize(256, antialias=True),
+        v2.CenterCrop(224),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize(mean, std),
+    ]
     transform = v2.Compose(steps)
-    return Chain("torchvision.transforms.v2", lambda path: transform(loaded(path)).numpy(), 256, 224, "linear", mean, std, "torchvision", "torchvision-v2")
+    return Chain(
+        "torchvision.transforms.v2",
+        lambda path: transform(loaded(path)).numpy(),
+        256,
+        224,
+        "linear",
+        mean,
+        std,
+        "torchvision",
+        "torchvision-v2",
+    )
 
 
 def timm_chains():
@@ -206,7 +232,9 @@ def timm_chains():
 
     def chain(size, part, interpolation, mode, statistics):
         mean, std = (getattr(constants, f"{statistics}_{kind}") for kind in ("MEAN", "STD"))
-        transform = create(size, is_training=False, interpolation=interpolation, mean=mean, std=std, crop_pct=part, crop_mode=mode)
+        transform = create(
+            size, is_training=False, interpolation=interpolation, mean=mean, std=std, crop_pct=part, crop_mode=mode
+        )
         side = int(size / part)
         return Chain(
             f"timm {size} {part} {interpolation} {mode} {statistics}",
@@ -237,7 +265,18 @@ def transformers_chains():
         resize = size["shortest_edge"] if "shortest_edge" in size else [size["height"], size["width"]]
         filters = {Image.BILINEAR: "linear", Image.BICUBIC: "cubic"}
         mean, std = tuple(processor.image_mean), tuple(processor.image_std)
-        return Chain(name, reference, resize, crop["height"], filters[processor.resample], mean, std, arithmetic, normalization, "truncate")
+        return Chain(
+            name,
+            reference,
+            resize,
+            crop["height"],
+            filters[processor.resample],
+            mean,
+            std,
+            arithmetic,
+            normalization,
+            "truncate",
+        )
 
     return [
         chain("clip.image_processing_pil_clip", "CLIPImageProcessorPil", pillow_arithmetic(), "torchvision"),
@@ -257,7 +296,14 @@ def pipeline(chain):
     def definition():
         encoded = fn.external_source(name="FILE", dtype=types.UINT8, ndim=1)
         images = fn.decoders.image(encoded, adjust_orientation=chain.is_turned, arithmetic="pillow")
-        images = fn.resize_crop_mirror(images, crop=[chain.crop] * 2, rounding=chain.rounding, arithmetic=chain.arithmetic, filter=chain.filter, **size)
+        images = fn.resize_crop_mirror(
+            images,
+            crop=[chain.crop] * 2,
+            rounding=chain.rounding,
+            arithmetic=chain.arithmetic,
+            filter=chain.filter,
+            **size,
+        )
         return fn.crop_mirror_normalize(images, mean=chain.mean, std=chain.std, arithmetic=chain.normalization)
 
     return definition()
@@ -273,7 +319,11 @@ def main():
     import gesso
 
     chains = []
-    for library, make in (("torchvision", torchvision_chains), ("timm", timm_chains), ("transformers", transformers_chains)):
+    for library, make in (
+        ("torchvision", torchvision_chains),
+        ("timm", timm_chains),
+        ("transformers", transformers_chains),
+    ):
         try:
             chains += make()
         except ImportError as error:
@@ -288,8 +338,15 @@ def main():
             start = time.time()
             found = gesso.compare(pipeline(chain), paths, chain.reference)
             differ = [file for file in found.files if file.differing]
-            worst = f", by {found.largest:.3g} at most: {sorted({Path(file.path).name[5:] for file in differ})}" if differ else ""
-            print(f"{chain.name}: {len(differ)} of {len(paths)} files differ{worst} ({time.time() - start:.0f} s)", flush=True)
+            worst = (
+                f", by {found.largest:.3g} at most: {sorted({Path(file.path).name[5:] for file in differ})}"
+                if differ
+                else ""
+            )
+            print(
+                f"{chain.name}: {len(differ)} of {len(paths)} files differ{worst} ({time.time() - start:.0f} s)",
+                flush=True,
+            )
             equal &= not differ
     sys.exit(0 if equal else 1)
 

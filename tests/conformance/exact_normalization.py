@@ -1,10 +1,11 @@
-"""Compares `arithmetic` of `fn.crop_mirror_normalize` with the libraries that it names: all 256 bytes, many means and deviations.
+"""Compares `arithmetic` of `fn.crop_mirror_normalize` with the libraries that it names: all 256 bytes, many means and
+deviations.
 
     pip install torch torchvision transformers
     python3 tests/conformance/exact_normalization.py
 
-It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Libraries that are not installed are named and
-left out. The status is 1 if a value differs.
+It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Libraries that are
+not installed are named and left out. The status is 1 if a value differs.
 """
 
 import argparse
@@ -15,7 +16,6 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-
 from installed import installed
 
 RECORDING = Path(__file__).with_name("exact_normalization.json")
@@ -40,7 +40,9 @@ class Torchvision:
     def __init__(self):
         self.torch = importlib.import_module("torch")
         self.functional = importlib.import_module("torchvision.transforms.functional")
-        self.version = f"torchvision {importlib.import_module('torchvision').__version__}, torch {self.torch.__version__}"
+        self.version = (
+            f"torchvision {importlib.import_module('torchvision').__version__}, torch {self.torch.__version__}"
+        )
 
     def scaled(self, image):
         return self.functional.to_tensor(image)
@@ -83,7 +85,9 @@ class TransformersFast:
     def __init__(self):
         self.torch = importlib.import_module("torch")
         self.backend = importlib.import_module("transformers.image_processing_backends").TorchvisionBackend
-        self.version = f"transformers {importlib.import_module('transformers').__version__}, torch {self.torch.__version__}"
+        self.version = (
+            f"transformers {importlib.import_module('transformers').__version__}, torch {self.torch.__version__}"
+        )
 
     def normalize(self, mean, std, half):
         image = self.torch.from_numpy(BYTES).permute(2, 0, 1)[None]
@@ -151,14 +155,19 @@ def main():
     parser.add_argument("--only", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), metavar="LIBRARY")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDING.name} instead")
     options = parser.parse_args()
-    equal, recorded = True, {"about": "CRC-32 of what the libraries make: tests/conformance/exact_normalization.py --record"}
+    equal, recorded = (
+        True,
+        {"about": "CRC-32 of what the libraries make: tests/conformance/exact_normalization.py --record"},
+    )
     for library in installed(LIBRARIES, options.only):
         if options.record:
             recorded[library.name] = {"library": library.version, "fingerprints": fingerprints(library.normalize)}
         else:
             equal &= compare(library, options.cases)
     if options.record:
-        RECORDING.write_text("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in recorded.items()) + "\n}\n")
+        RECORDING.write_text(
+            "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in recorded.items()) + "\n}\n"
+        )
     sys.exit(0 if equal else 1)
 
 

@@ -1,11 +1,12 @@
-"""Compares `arithmetic` of `fn.resize` with the libraries that it names: Pillow, torchvision and OpenCV, installed and live.
+"""Compares `arithmetic` of `fn.resize` with the libraries that it names: Pillow, torchvision and OpenCV, installed and
+live.
 
     pip install pillow torch torchvision opencv-python-headless
     python3 tests/conformance/exact_pixels.py --cases 20000
 
-It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Pillow 12 and Pillow 13 need an environment
-each. Draws images, sizes, filters and regions, and prints for each library how many cases differ in any byte. Libraries
-that are not installed are named and left out. The status is 1 if a case differs.
+It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Pillow 12 and Pillow
+13 need an environment each. Draws images, sizes, filters and regions, and prints for each library how many cases differ
+in any byte. Libraries that are not installed are named and left out. The status is 1 if a case differs.
 """
 
 import argparse
@@ -17,7 +18,6 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-
 from installed import installed
 
 LARGEST = 4000
@@ -87,7 +87,9 @@ class Pillow:
         names = {"linear": "BILINEAR", "cubic": "BICUBIC"}
         method = getattr(self.module.Resampling, names.get(case.filter, case.filter.upper()))
         box = case.box and (case.box[1], case.box[0], case.box[3], case.box[2])
-        return np.asarray(image.resize((case.size[1], case.size[0]), method, box, case.reducing_gap)).reshape(*case.size, -1)
+        return np.asarray(image.resize((case.size[1], case.size[0]), method, box, case.reducing_gap)).reshape(
+            *case.size, -1
+        )
 
 
 class Pillow13(Pillow):
@@ -98,7 +100,11 @@ class Pillow13(Pillow):
 
 def of_one_channel(library, dtype):
     """The same with images of one channel of another type: Pillow's modes `I;16` and `F`."""
-    return type(library.__name__, (library,), {"name": f"{library.arithmetic}-{np.dtype(dtype)}", "dtype": dtype, "channels": (1,)})
+    return type(
+        library.__name__,
+        (library,),
+        {"name": f"{library.arithmetic}-{np.dtype(dtype)}", "dtype": dtype, "channels": (1,)},
+    )
 
 
 class Torchvision:
@@ -115,7 +121,9 @@ class Torchvision:
         self.torch = importlib.import_module("torch")
         self.functional = importlib.import_module("torchvision.transforms.v2.functional")
         self.modes = importlib.import_module("torchvision.transforms").InterpolationMode
-        self.version = f"torchvision {importlib.import_module('torchvision').__version__}, torch {self.torch.__version__}"
+        self.version = (
+            f"torchvision {importlib.import_module('torchvision').__version__}, torch {self.torch.__version__}"
+        )
 
     def tensor(self, case):
         image = case.image
@@ -276,7 +284,10 @@ def compare(library, cases, seed, resize, told=5):
     most = "".join(f", {name} by up to {largest:g}" for name, largest in sorted(off.items()))
     if failed:
         most += f"; the library fails in {failed}"
-    print(f"{library.version} ({library.name}): {differ} of {cases} cases differ{most} ({time.time() - start:.0f} s)", flush=True)
+    print(
+        f"{library.version} ({library.name}): {differ} of {cases} cases differ{most} ({time.time() - start:.0f} s)",
+        flush=True,
+    )
     return differ == 0
 
 
@@ -293,7 +304,9 @@ def fingerprints(library, resize=None):
 def record(library):
     """Writes what the library makes of the recorded cases, for tests on machines without it."""
     recorded = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
-    recorded["about"] = "CRC-32 of images and of what the libraries make of them: tests/conformance/exact_pixels.py --record"
+    recorded["about"] = (
+        "CRC-32 of images and of what the libraries make of them: tests/conformance/exact_pixels.py --record"
+    )
     recorded[library.name] = {"library": library.version, "fingerprints": fingerprints(library)}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(recorded.items())]
     RECORDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
@@ -305,7 +318,11 @@ def main():
     parser.add_argument("--cases", type=int, default=1000, help="for each library")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), metavar="ARITHMETIC")
-    parser.add_argument("--record", action="store_true", help=f"write {RECORDING.name} instead: what the libraries make of a few small cases")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help=f"write {RECORDING.name} instead: what the libraries make of a few small cases",
+    )
     options = parser.parse_args()
     equal = True
     for library in installed(LIBRARIES, options.only):

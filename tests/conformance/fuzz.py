@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Random pipelines, in real DALI and in Gesso: the same file, the same bytes, compared.
 
     fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller
@@ -9,9 +9,10 @@
     fuzz.py [--gpu] --record N                               keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
                                                              (gpu/fuzz.zip)
 
-Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for --gpu. What is
-drawn for which operator: draw.py, draw_media.py, draw_regions.py, which also has what is drawn for none.
+Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for
+--gpu. What is drawn for which operator: draw.py, draw_media.py, draw_regions.py, which also has what is drawn for none.
 """
+
 import argparse
 import collections
 import copy
@@ -27,23 +28,35 @@ import tempfile
 import wave
 import zipfile
 
+import draw
+import draw_media  # noqa: F401  (registers what it draws)
 import numpy as np
 import nvidia.dali
 from nvidia.dali._utils import dali_trace
 from PIL import Image
 
-import draw
-import draw_media  # noqa: F401  (registers what it draws)
-import draw_regions
-
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Pixels are averages that may fall on the other side of a half.
-ROUNDED = {"Resize", "ResizeCropMirror", "FastResizeCropMirror", "RandomResizedCrop", "TensorResize", "Filter", "GaussianBlur", "Rotate", "WarpAffine", "experimental__WarpPerspective", "PerFrame", "Sphere",
-           "Water"}
+ROUNDED = {
+    "Resize",
+    "ResizeCropMirror",
+    "FastResizeCropMirror",
+    "RandomResizedCrop",
+    "TensorResize",
+    "Filter",
+    "GaussianBlur",
+    "Rotate",
+    "WarpAffine",
+    "experimental__WarpPerspective",
+    "PerFrame",
+    "Sphere",
+    "Water",
+}
 # Sums whose order differs, of elements up to this.
 RELATIVE = 2e-5
-# On a GPU, where what the JPEG engines refuse is decoded by other programs: largest and mean difference of 8-bit pixels.
+# On a GPU, where what the JPEG engines refuse is decoded by other programs: largest and mean difference of 8-bit
+# pixels.
 DECODED = (255.0, 3.0)
 # Operators whose answers on a GPU are others than on a CPU in DALI itself: Gesso has those of the CPU.
 OTHER_ON_GPU = {
@@ -57,8 +70,8 @@ REMAINDERS = "remainders of floats: DALI answers 0 there"
 CMYK = "CMYK JPEGs: Gesso takes libjpeg-turbo and replicates their chroma; what DALI does is not known"
 RESTARTS = "progressive JPEGs with restart intervals: DALI's decoder there is up to 159 levels from libjpeg-turbo"
 GRAY = "gray JPEGs: DALI answers 0, or parts of the picture"
-# What DALI's kernel for a lossy format may be off by, at most and on average: a frequency in the middle of two steps may be rounded to either, which changes
-# a whole block.
+# What DALI's kernel for a lossy format may be off by, at most and on average: a frequency in the middle of two steps
+# may be rounded to either, which changes a whole block.
 LOSSY = 16.0, 1.0
 # DALI answers more elements than this, or none for want of memory, to `x[:, 6:0:2]`, which is empty.
 MOST_ELEMENTS = 1 << 40
@@ -80,17 +93,25 @@ def encoded(options, shape, seed):
     out = io.BytesIO()
     if options["format"] == "numpy":
         dtype = np.dtype(options["dtype"])
-        array = rng.integers(0, 2, shape) if dtype.kind == "b" else rng.uniform(0 if dtype.kind == "u" else -100, 100, shape)
-        np.lib.format.write_array(out, np.ascontiguousarray(array.astype(dtype)) if shape else np.asarray(array).astype(dtype), version=(1, 0))
+        array = (
+            rng.integers(0, 2, shape)
+            if dtype.kind == "b"
+            else rng.uniform(0 if dtype.kind == "u" else -100, 100, shape)
+        )
+        np.lib.format.write_array(
+            out, np.ascontiguousarray(array.astype(dtype)) if shape else np.asarray(array).astype(dtype), version=(1, 0)
+        )
         return np.frombuffer(out.getvalue(), np.uint8)
     if options["format"] == "clip":
         return np.fromfile(ROOT / "tests/data/video" / options["name"], np.uint8)
     if options["format"] == "WAV":
         bits = options["bits"]
-        low, high = (0, 2**bits) if bits == 8 else (-2**(bits - 1), 2**(bits - 1))
+        low, high = (0, 2**bits) if bits == 8 else (-(2 ** (bits - 1)), 2 ** (bits - 1))
         with wave.open(out, "wb") as file:
             file.setparams((shape[1], bits // 8, options["rate"], 0, "NONE", ""))
-            file.writeframes(rng.integers(low, high, shape).astype(f"<{'u' if bits == 8 else 'i'}{bits // 8}").tobytes())
+            file.writeframes(
+                rng.integers(low, high, shape).astype(f"<{'u' if bits == 8 else 'i'}{bits // 8}").tobytes()
+            )
         return np.frombuffer(out.getvalue(), np.uint8)
     height, width = shape[:2]
     pixels = rng.integers(0, 256, (height // 4 + 1, width // 4 + 1, 3), dtype=np.uint8)
@@ -99,7 +120,9 @@ def encoded(options, shape, seed):
         image = Image.fromarray(np.array(image.convert("L"), np.uint16) * 257 + 13)
     else:
         image = image.convert(options["mode"])
-    more = {k: v for k, v in options.items() if k in ("quality", "subsampling", "progressive", "lossless", "compression")}
+    more = {
+        k: v for k, v in options.items() if k in ("quality", "subsampling", "progressive", "lossless", "compression")
+    }
     if options.get("orientation", 1) > 1:
         more["exif"] = Image.Exif()
         more["exif"][0x112] = options["orientation"]
@@ -111,7 +134,7 @@ def encoded(options, shape, seed):
         place = int(options["changed"] * (len(file) - 1))
         file[place] ^= 1 << int(rng.integers(8))
     if "cut" in options:
-        file = file[:max(1, int(options["cut"] * len(file)))]
+        file = file[: max(1, int(options["cut"] * len(file)))]
     return np.frombuffer(bytes(file), np.uint8)
 
 
@@ -135,7 +158,10 @@ def other_on_gpu(spec):
 def data(entry):
     """The samples of an input."""
     if "files" in entry:
-        return [encoded(options, shape, entry["seed"] + i) for i, (options, shape) in enumerate(zip(entry["files"], entry["shapes"]))]
+        return [
+            encoded(options, shape, entry["seed"] + i)
+            for i, (options, shape) in enumerate(zip(entry["files"], entry["shapes"]))
+        ]
     rng, dtype = np.random.default_rng(entry["seed"]), np.dtype(entry["dtype"])
     low, high, samples = entry["low"], entry["high"], []
     for shape in entry["shapes"]:
@@ -182,7 +208,21 @@ def calculate(package, function, x, y=None, constant=None, left=False):
     operands = [x] if y is None and constant is None else [x, constant if y is None else y]
     if left:
         operands.reverse()
-    operators = dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", eq="==", ne="!=", lt="<", le="<=", gt=">", ge=">=", xor="^", mod="%")
+    operators = dict(
+        add="+",
+        sub="-",
+        mul="*",
+        truediv="/",
+        floordiv="//",
+        eq="==",
+        ne="!=",
+        lt="<",
+        le="<=",
+        gt=">",
+        ge=">=",
+        xor="^",
+        mod="%",
+    )
     operators |= {"and": "&", "or": "|"}
     if function in operators:
         return eval(f"a {operators[function]} b", {}, dict(zip("ab", operands)))
@@ -194,6 +234,7 @@ def calculate(package, function, x, y=None, constant=None, left=False):
 
 def on_host(spec):
     """Values that are arguments, which never lie on a device, and those they are made from."""
+
     def named(argument):
         if isinstance(argument, dict):
             return {argument["value"]}
@@ -211,12 +252,20 @@ def on_host(spec):
 def authored(spec, gpu=False, package=nvidia.dali):
     """The pipeline, made by DALI's Python or by a package like it."""
     types, fn = package.types, package.fn
-    pipe = package.Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=0 if gpu else None, prefetch_queue_depth=1, seed=spec["seed"])
+    pipe = package.Pipeline(
+        batch_size=draw.BATCH, num_threads=1, device_id=0 if gpu else None, prefetch_queue_depth=1, seed=spec["seed"]
+    )
     kept = on_host(spec) if gpu else set()
     with pipe:
-        values = [fn.external_source(name=name, dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]), ndim=1 if "files" in entry else len(entry["shapes"][0]),
-                                     layout=entry["layout"] or None)
-                  for name, entry in ((f"X{i}", entry) for i, entry in enumerate(spec["inputs"]))]
+        values = [
+            fn.external_source(
+                name=name,
+                dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]),
+                ndim=1 if "files" in entry else len(entry["shapes"][0]),
+                layout=entry["layout"] or None,
+            )
+            for name, entry in ((f"X{i}", entry) for i, entry in enumerate(spec["inputs"]))
+        ]
         files = {i for i, entry in enumerate(spec["inputs"]) if "files" in entry}
 
         def moved(number):
@@ -238,7 +287,7 @@ def authored(spec, gpu=False, package=nvidia.dali):
                     args["device"] = "gpu"
             made = apply(step, inputs, args, package)
             values += made if isinstance(made, (list, tuple)) else [made]
-        pipe.set_outputs(*values[-spec["steps"][-1]["outputs"]:])
+        pipe.set_outputs(*values[-spec["steps"][-1]["outputs"] :])
     return pipe
 
 
@@ -281,13 +330,16 @@ def answer_all(specs, answer, connection):
 
 
 def in_children(specs, answer):
-    """`answer` of all, in processes of their own, which DALI may take down; None where it did, or refused the pipeline."""
+    """`answer` of all, in processes of their own, which DALI may take down; None where it did, or refused the
+    pipeline."""
     results, running = [None] * len(specs), {}
 
     def start(share):
         if share:
             reader, writer = multiprocessing.Pipe(duplex=False)
-            child = multiprocessing.get_context("fork").Process(target=answer_all, args=([specs[n] for n in share], answer, writer))
+            child = multiprocessing.get_context("fork").Process(
+                target=answer_all, args=([specs[n] for n in share], answer, writer)
+            )
             child.start()
             writer.close()
             running[reader] = child, share
@@ -347,9 +399,16 @@ def write(cases, path, gpu=False):
 
     for number, (spec, (file, samples, outputs)) in enumerate(cases):
         largest, mean = tolerance(spec, outputs, gpu)
-        index.append(dict(name=named(number, spec, gpu), tol=largest, mean=mean, pipeline=keep(np.frombuffer(file, np.uint8)),
-                          inputs={name: [keep(s) for s in batch] for name, batch in samples.items()},
-                          outputs=[[keep(s) for s in batch] for batch in outputs]))
+        index.append(
+            dict(
+                name=named(number, spec, gpu),
+                tol=largest,
+                mean=mean,
+                pipeline=keep(np.frombuffer(file, np.uint8)),
+                inputs={name: [keep(s) for s in batch] for name, batch in samples.items()},
+                outputs=[[keep(s) for s in batch] for batch in outputs],
+            )
+        )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         content = json.dumps(dict(dali=nvidia.dali.__version__, cases=index), indent=1)
         archive.writestr(zipfile.ZipInfo("index.json"), content, zipfile.ZIP_DEFLATED)
@@ -403,7 +462,11 @@ def shrunk(binary, spec, error, gpu):
     for _ in range(30):
         specs = list(smaller(spec))
         tried = [(s, a) for s, a in zip(specs, in_children(specs, functools.partial(answers, gpu=gpu))) if a]
-        failing = [(s, found["error"]) for (s, _), found in zip(tried, compare(binary, tried, gpu) if tried else []) if found["error"]]
+        failing = [
+            (s, found["error"])
+            for (s, _), found in zip(tried, compare(binary, tried, gpu) if tried else [])
+            if found["error"]
+        ]
         if not failing:
             break
         spec, error = failing[0]
@@ -411,7 +474,9 @@ def shrunk(binary, spec, error, gpu):
 
 
 def gpu_name():
-    found = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True
+    )
     return found.stdout.splitlines()[0]
 
 
@@ -419,19 +484,26 @@ def page(found, refused, others, options):
     """The report: one row an operator."""
     device, option, where = ("gpu", "--gpu ", f" on one {gpu_name()}") if options.gpu else ("cpu", "", "")
     lines = [
-        f"# Conformance to DALI{where}", "",
+        f"# Conformance to DALI{where}",
+        "",
         f"Random pipelines, run by DALI {nvidia.dali.__version__} and by Gesso on the same bytes. Made by",
-        f"`tests/conformance/fuzz.py {option}--cases {options.cases} --seed {options.seed} --report docs/{options.report.name}`; not edited by hand.", "",
+        f"`tests/conformance/fuzz.py {option}--cases {options.cases} --seed {options.seed} --report docs/{options.report.name}`; not edited by hand.",
+        "",
         "A difference is an absolute one between elements of outputs; of floats it is set against the largest element of the outputs of its",
-        "pipeline. Pipelines that DALI itself refuses are not counted.", "",
-        "| operator | device | pipelines | equal to the bit | largest difference | mean difference | wrong |", "| --- | --- | --- | --- | --- | --- | --- |"]
+        "pipeline. Pipelines that DALI itself refuses are not counted.",
+        "",
+        "| operator | device | pipelines | equal to the bit | largest difference | mean difference | wrong |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     wrong = 0
     for name in sorted(found):
         rows = found[name]
         good = [r for r in rows if not r["error"]]
         wrong += len(rows) - len(good)
         largest, mean = max((r["largest"] for r in good), default=0), sum(r["mean"] for r in good) / max(1, len(good))
-        lines.append(f"| `{name}` | {device} | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
+        lines.append(
+            f"| `{name}` | {device} | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |"
+        )
     if others:
         lines += ["", "Not run, because DALI is known to have other answers on a GPU than on a CPU:", ""]
         lines += [f"- {count} times {reason}" for reason, count in sorted(others.items())]
@@ -482,9 +554,13 @@ def main():
         found[spec["operator"]].append(result | dict(largest=result["largest"] / size, mean=result["mean"] / size))
         if result["error"] and failed < 20:
             failed += 1
-            least, error = (spec, result["error"]) if options.as_drawn else shrunk(binary, spec, result["error"], options.gpu)
+            least, error = (
+                (spec, result["error"]) if options.as_drawn else shrunk(binary, spec, result["error"], options.gpu)
+            )
             print(f"{spec['operator']}: {error}\n    {json.dumps(least)}")
-    print(f"{len(cases)} pipelines, {sum(bool(r['error']) for r in results)} wrong; DALI refused {sum(refused.values())}: {dict(refused)}")
+    print(
+        f"{len(cases)} pipelines, {sum(bool(r['error']) for r in results)} wrong; DALI refused {sum(refused.values())}: {dict(refused)}"
+    )
     if options.report:
         options.report.write_text(page(found, sum(refused.values()), others, options))
     sys.exit(any(r["error"] for r in results))

@@ -1,9 +1,11 @@
-"""Random configurations of readers, in Gesso and in DALI: the same samples, labels and padding over three epochs, and behind a checkpoint.
+"""Random configurations of readers, in Gesso and in DALI: the same samples, labels and padding over three epochs, and
+behind a checkpoint.
 
-    GESSO_LIBRARY=target/release/libtriton_gesso.so PYTHONPATH=python python tests/conformance/fuzz_readers.py --cases 2000
+    GESSO_LIBRARY=target/release/libtriton_gesso.so PYTHONPATH=python python tests/conformance/fuzz_readers.py --cases
+    2000
 
-Needs nvidia.dali, pillow and lmdb in the interpreter; no GPU. Prints each configuration that differs; the same seed makes the same ones.
-"""
+Needs nvidia.dali, pillow and lmdb in the interpreter; no GPU. Prints each configuration that differs; the same seed
+makes the same ones."""
 
 import argparse
 import io
@@ -65,7 +67,9 @@ class Data:
             for _ in range(numbers.randrange(4)):
                 box = [numbers.randrange(20), numbers.randrange(20), numbers.randrange(1, 20), numbers.randrange(1, 20)]
                 kind = numbers.choice([2, 5, 9])
-                annotations.append({"id": len(annotations), "image_id": image["id"], "category_id": kind, "bbox": box, "iscrowd": 0})
+                annotations.append(
+                    {"id": len(annotations), "image_id": image["id"], "category_id": kind, "bbox": box, "iscrowd": 0}
+                )
         content = {"images": images, "annotations": annotations, "categories": [{"id": i} for i in (2, 5, 9)]}
         (folder / "instances.json").write_text(json.dumps(content))
         return {"file_root": str(folder), "annotations_file": str(folder / "instances.json"), "image_ids": True}
@@ -118,7 +122,9 @@ class Data:
 
     def caffe(self, folder, size):
         # Datum { data: 4 bytes, label, encoded: true }
-        return self.records(folder, [b"\x22\x04" + struct.pack("<I", i) + b"\x28" + bytes([i % 100]) + b"\x38\x01" for i in range(size)])
+        return self.records(
+            folder, [b"\x22\x04" + struct.pack("<I", i) + b"\x28" + bytes([i % 100]) + b"\x38\x01" for i in range(size)]
+        )
 
     def caffe2(self, folder, size):
         messages = []
@@ -137,7 +143,9 @@ class Data:
                 file.setsampwidth(2)
                 file.setframerate(16000)
                 file.writeframes(struct.pack("<20h", *range(i, i + 20)))
-            lines.append(json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "duration": 20 / 16000, "text": f"number {i}"}))
+            lines.append(
+                json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "duration": 20 / 16000, "text": f"number {i}"})
+            )
         (folder / "all.json").write_text("\n".join(lines) + "\n")
         return {"manifest_filepaths": [str(folder / "all.json")], "read_idxs": True}
 
@@ -152,17 +160,33 @@ class Data:
 
 LISTED = ("file", "numpy", "coco", "nemo_asr", "sequence")  # whose lists are shuffled as a whole
 KINDS = (*LISTED, "webdataset", "tfrecord", "mxnet", "caffe", "caffe2")
-NEVER_SHUFFLED_AGAIN = ("mxnet", "caffe", "caffe2", "sequence")  # mxnet has one index, the others have no `shuffle_after_epoch`
+NEVER_SHUFFLED_AGAIN = (
+    "mxnet",
+    "caffe",
+    "caffe2",
+    "sequence",
+)  # mxnet has one index, the others have no `shuffle_after_epoch`
 
 
 def draw(numbers):
-    """A configuration: kind, samples, arguments of the reader, arguments of the pipeline, batches before the checkpoint."""
+    """A configuration: kind, samples, arguments of the reader, arguments of the pipeline, batches before the
+    checkpoint."""
     kind, size = numbers.choice(KINDS), numbers.choice(SIZES)
     shards = numbers.randint(1, min(size, 5))
     options = {"num_shards": shards, "shard_id": numbers.randrange(shards)}
-    for name, share in (("pad_last_batch", 0.5), ("random_shuffle", 0.6), ("read_ahead", 0.2), ("lazy_init", 0.2), ("dont_use_mmap", 0.2)):
+    for name, share in (
+        ("pad_last_batch", 0.5),
+        ("random_shuffle", 0.6),
+        ("read_ahead", 0.2),
+        ("lazy_init", 0.2),
+        ("dont_use_mmap", 0.2),
+    ):
         options[name] = numbers.random() < share
-    again = numbers.random() < 0.3 and not (options["random_shuffle"] and kind in LISTED) and kind not in NEVER_SHUFFLED_AGAIN
+    again = (
+        numbers.random() < 0.3
+        and not (options["random_shuffle"] and kind in LISTED)
+        and kind not in NEVER_SHUFFLED_AGAIN
+    )
     if again:
         options["shuffle_after_epoch"] = True
         if numbers.random() < 0.5:
@@ -174,7 +198,12 @@ def draw(numbers):
     if numbers.random() < 0.4:
         options["seed"] = numbers.randrange(1 << 31)
     options["prefetch_queue_depth"] = numbers.randint(1, 3)
-    pipeline = {"batch_size": numbers.choice([1, 2, 3, 8, 20]), "num_threads": 1, "seed": numbers.randrange(1 << 31), "device_id": None}
+    pipeline = {
+        "batch_size": numbers.choice([1, 2, 3, 8, 20]),
+        "num_threads": 1,
+        "seed": numbers.randrange(1 << 31),
+        "device_id": None,
+    }
     pipeline["prefetch_queue_depth"] = numbers.randint(1, 3)
     checkpoint = numbers.randrange(12) if numbers.random() < 0.3 else None
     return kind, size, options, pipeline, checkpoint
@@ -226,14 +255,21 @@ def main():
             kind, size, options, settings, checkpoint = draw(random.Random(chosen.seed * 1_000_003 + case))
             given = data.of(kind, size)
             count = 3 * -(-size // settings["batch_size"]) + 2
-            both = [answers(package, kind, given, options, settings, checkpoint, count) for package in (gesso, nvidia.dali)]
+            both = [
+                answers(package, kind, given, options, settings, checkpoint, count) for package in (gesso, nvidia.dali)
+            ]
             kinds[kind] += 1
             if both[0] != both[1]:
                 wrong += 1
-                print(f"case {case} differs: {kind} of {size}, {options}, {settings}, checkpoint behind {checkpoint}", flush=True)
+                print(
+                    f"case {case} differs: {kind} of {size}, {options}, {settings}, checkpoint behind {checkpoint}",
+                    flush=True,
+                )
             if sys.stderr.isatty():
                 print(f"\r{case + 1} of {chosen.cases}", end="", file=sys.stderr)
-    print(f"{chosen.cases - wrong} of {chosen.cases} configurations alike ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})")
+    print(
+        f"{chosen.cases - wrong} of {chosen.cases} configurations alike ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"
+    )
     sys.exit(wrong > 0)
 
 

@@ -4,7 +4,8 @@ import sys
 
 
 def installed(makers, names):
-    """The libraries of these names that can be imported, made by `makers`. Names the others; ends the program where there is none."""
+    """The libraries of these names that can be imported, made by `makers`. Names the others; ends the program where
+    there is none."""
     found = []
     for name in names:
         try:

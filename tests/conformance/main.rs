@@ -224,7 +224,8 @@ fn automatic_augmentation_brings_nothing_back_from_a_device() {
 
 type Compared<'a> = (&'a str, &'a Case, Result<Difference, String>);
 
-/// Runs all cases; results are in their order. A core takes the next when it is done with one: some cases compile many kernels.
+/// Runs all cases; results are in their order. A core takes the next when it is done with one: some cases compile many
+/// kernels.
 fn run_all<'a>(cases: &[(&'a str, &'a Recording, &'a Case)], gpu: Option<&Arc<Gpu>>) -> Vec<Compared<'a>> {
     let waiting = Mutex::new(cases.iter().enumerate());
     let next = || waiting.lock().unwrap().next();

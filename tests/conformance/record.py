@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Records what real DALI answers, for tests/conformance: small pipelines, their inputs and their outputs.
 
     record.py [MODULE ...]      records cases/MODULE.py (default: all) into data/MODULE.zip
@@ -8,10 +8,11 @@
 A case whose name ends in `_on_the_host` has answers that DALI gives on a CPU alone: tests do not run it on a device.
 A module whose cases have `batches` goes into batches/: what one pipeline answers run after run.
 
-Cases of operators that DALI has on a GPU only are answered by OpenCV, LZ4 and numpy: `pip install opencv-python-headless lz4`.
-Needs the package nvidia-dali-cuda130 and, but for --gpu, no GPU. The files in data/ were recorded with the version that each of them
-names under `dali` in its index. Each is a zip of raw arrays, and of `index.json` that says what each array is.
-"""
+Cases of operators that DALI has on a GPU only are answered by OpenCV, LZ4 and numpy:
+`pip install opencv-python-headless lz4`. Needs the package nvidia-dali-cuda130 and, but for --gpu, no GPU. The files in
+data/ were recorded with the version that each of them names under `dali` in its index. Each is a zip of raw arrays, and
+of `index.json` that says what each array is."""
+
 import argparse
 import importlib
 import json
@@ -20,8 +21,8 @@ import sys
 import zipfile
 
 import numpy as np
-from nvidia.dali import Pipeline, fn, pipeline_def, types
 import nvidia.dali
+from nvidia.dali import Pipeline, fn, pipeline_def, types
 from nvidia.dali._utils import dali_trace
 
 HERE = pathlib.Path(__file__).parent
@@ -34,13 +35,27 @@ SOURCES = {}
 def case(tol=0.0, mean=None, inputs=None, devices=False, batches=None, answer=None, **pipeline):
     """Declares a case: a function that returns the outputs of a pipeline. `inputs` is a dict of name to list of arrays
     (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference. With `devices` the
-    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU. `batches`: how many
-    of the samples each run gets, when there is more than one. `answer`: a function of the inputs that answers in DALI's place, for an
-    operator that DALI has on a GPU only."""
+    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU. `batches`:
+    how many of the samples each run gets, when there is more than one. `answer`: a function of the inputs that answers
+    in DALI's place, for an operator that DALI has on a GPU only."""
+
     def register(function):
         def declare(name, serialized, answering):
-            CASES.append(dict(module=function.__module__, name=name, function=serialized, answering=answering, tol=tol, mean=mean,
-                              inputs=inputs or {}, batches=batches, answer=answer, pipeline=pipeline))
+            CASES.append(
+                dict(
+                    module=function.__module__,
+                    name=name,
+                    function=serialized,
+                    answering=answering,
+                    tol=tol,
+                    mean=mean,
+                    inputs=inputs or {},
+                    batches=batches,
+                    answer=answer,
+                    pipeline=pipeline,
+                )
+            )
+
         name = function.__name__
         if devices:
             # No lambdas: conditionals are found in the source text.
@@ -49,11 +64,13 @@ def case(tol=0.0, mean=None, inputs=None, devices=False, batches=None, answer=No
 
             def on_gpu():
                 return function("gpu")
+
             declare(name, on_cpu, on_cpu)
             declare(name + MADE_FOR_GPU, on_gpu, on_cpu)
         else:
             declare(name, function, function)
         return function
+
     return register
 
 
@@ -74,12 +91,14 @@ def noise(*shapes, dtype=np.uint8, seed=1):
 
 
 def run(serialized, inputs, device_id=None, batches=None):
-    pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1, **({} if device_id is None else {"device_id": device_id}))
+    pipe = Pipeline.deserialize(
+        serialized, prefetch_queue_depth=1, **({} if device_id is None else {"device_id": device_id})
+    )
     pipe.build()
     first, outputs = 0, None
     for batch in batches or [len(next(iter(inputs.values()))) if inputs else BATCH]:
         for name, samples in inputs.items():
-            pipe.feed_input(name, samples[first:first + batch])
+            pipe.feed_input(name, samples[first : first + batch])
         made = [out.as_cpu() for out in pipe.run()]
         outputs = outputs or [[] for _ in made]
         for samples, out in zip(outputs, made):
@@ -120,23 +139,35 @@ def record(module, gpu=False):
             if c["answer"]:
                 outputs = c["answer"](**c["inputs"])
             else:
-                outputs = run(serialized, c["inputs"], 0) if gpu else run(serialize(c["answering"]), c["inputs"], batches=c["batches"])
+                outputs = (
+                    run(serialized, c["inputs"], 0)
+                    if gpu
+                    else run(serialize(c["answering"]), c["inputs"], batches=c["batches"])
+                )
         except Exception as error:
             if not gpu:
                 sys.exit(f"{module}.{c['name']}: {error}")
             print(f"{module}.{c['name']} has no answer on a GPU: {error}")
             continue
-        index.append(dict(
-            name=c["name"], tol=c["tol"], mean=c["mean"],
-            pipeline=keep(np.frombuffer(serialized, np.uint8)),
-            inputs={name: [keep(np.asarray(s)) for s in samples] for name, samples in c["inputs"].items()},
-            outputs=[[keep(s) for s in samples] for samples in outputs])
-            | ({"batches": c["batches"]} if c["batches"] else {}) | ({"answered_by": c["answer"].__doc__} if c["answer"] else {}))
+        index.append(
+            dict(
+                name=c["name"],
+                tol=c["tol"],
+                mean=c["mean"],
+                pipeline=keep(np.frombuffer(serialized, np.uint8)),
+                inputs={name: [keep(np.asarray(s)) for s in samples] for name, samples in c["inputs"].items()},
+                outputs=[[keep(s) for s in samples] for samples in outputs],
+            )
+            | ({"batches": c["batches"]} if c["batches"] else {})
+            | ({"answered_by": c["answer"].__doc__} if c["answer"] else {})
+        )
     path = HERE / ("gpu" if gpu else "batches" if chosen[0]["batches"] else "data") / f"{module}.zip"
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+
         def write(name, data):  # with a fixed date, so that recording twice gives the same file
             archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+
         write("index.json", json.dumps(dict(dali=nvidia.dali.__version__, cases=index), indent=1))
         for key, data in arrays.items():
             write(key, data)
@@ -159,7 +190,13 @@ def check():
                     live, recorded = outputs[k][i], load(sample)
                     assert live.dtype == recorded.dtype and live.shape == recorded.shape, (path.stem, c["name"], k, i)
                     # Reciprocal roots are as the processor approximates them.
-                    np.testing.assert_allclose(live, recorded, rtol=1e-6, atol=c["tol"], err_msg=f"{path.stem}.{c['name']} output {k} sample {i}")
+                    np.testing.assert_allclose(
+                        live,
+                        recorded,
+                        rtol=1e-6,
+                        atol=c["tol"],
+                        err_msg=f"{path.stem}.{c['name']} output {k} sample {i}",
+                    )
             count += 1
     print(f"{count} passed, 0 failed")
 

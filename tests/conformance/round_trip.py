@@ -1,17 +1,21 @@
-#!/usr/bin/env python3
-"""Random pipelines, written in Python twice: with DALI's package and with Gesso's. The files say the same up to names, each package runs
-the other's file, and all outputs are equal; sums of floats and averages of pixels but to the tolerance that fuzz.py has for them.
+# !/usr/bin/env python3
+"""Random pipelines, written in Python twice: with DALI's package and with Gesso's. The files say the same up to names,
+each package runs the other's file, and all outputs are equal; sums of floats and averages of pixels but to the
+tolerance that fuzz.py has for them.
 
     round_trip.py [--cases N] [--seed S] [--only OPERATOR ...]     exit status 1 when something differs
 
-Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). No GPU. What is drawn: draw.py.
-"""
+Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). No GPU. What is drawn:
+draw.py."""
+
 import argparse
 import collections
 import json
 import sys
 import warnings
 
+import draw
+import fuzz
 import gesso
 import gesso.auto_aug
 import numpy as np
@@ -23,12 +27,11 @@ from gesso._native.engine import describe
 from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
 from nvidia.dali._utils import dali_trace
 
-import draw
-import fuzz
-
 AUTOMATIC = {
     "RandAugment": (lambda package, image: package.rand_augment.rand_augment(image, n=2, m=11)),
-    "RandAugment of the shape": (lambda package, image: package.rand_augment.rand_augment(image, n=3, m=7, shape=[24, 32])),
+    "RandAugment of the shape": (
+        lambda package, image: package.rand_augment.rand_augment(image, n=3, m=7, shape=[24, 32])
+    ),
     "AutoAugment": (lambda package, image: package.auto_augment.auto_augment(image)),
     "AutoAugment, SVHN": (lambda package, image: package.auto_augment.auto_augment(image, "svhn", shape=[24, 32])),
     "AutoAugment, CIFAR-10": (lambda package, image: package.auto_augment.auto_augment(image, "reduced_cifar10")),
@@ -41,7 +44,8 @@ class Gessos:
 
 
 def as_said(file):
-    """What a file says, with values numbered in order in place of their names, and without what only tells where it was written."""
+    """What a file says, with values numbered in order in place of their names, and without what only tells where it was
+    written."""
     described, numbers = json.loads(describe(file)), {}
 
     def number(name):
@@ -72,7 +76,14 @@ def difference(one, other, at=""):
                 return found
         return None
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return next((found for i, (a, b) in enumerate(zip(one, other)) if (found := difference(a, b, f"{at}[{i}]")) is not None), None)
+        return next(
+            (
+                found
+                for i, (a, b) in enumerate(zip(one, other))
+                if (found := difference(a, b, f"{at}[{i}]")) is not None
+            ),
+            None,
+        )
     return None if one == other else f"{at}: DALI has {one!r}, Gesso {other!r}"
 
 
@@ -95,7 +106,9 @@ def automatic(spec, package):
     """A pipeline with an automatic augmentation."""
     both = nvidia.dali.auto_aug if package is nvidia.dali else Gessos
 
-    @package.pipeline_def(batch_size=draw.BATCH, num_threads=1, seed=spec["seed"], prefetch_queue_depth=1, enable_conditionals=True)
+    @package.pipeline_def(
+        batch_size=draw.BATCH, num_threads=1, seed=spec["seed"], prefetch_queue_depth=1, enable_conditionals=True
+    )
     def define():
         image = package.fn.external_source(name="X0", dtype=package.types.UINT8, ndim=3, layout="HWC")
         return AUTOMATIC[spec["operator"]](both, image)
@@ -138,8 +151,14 @@ def compared(spec):
         rounding = isinstance(apart, float) and apart <= allowed(spec, expected)
         attempt("outputs", lambda: None if rounding else apart)
         again = {"prefetch_queue_depth": 1}
-        attempt("Gesso runs DALI's file", lambda: unequal(fuzz.outputs_of(gesso.Pipeline.deserialize(their_file, **again), inputs), own[0]))
-        attempt("DALI runs Gesso's file", lambda: unequal(fuzz.outputs_of(nvidia.dali.Pipeline.deserialize(our_file, **again), inputs), expected))
+        attempt(
+            "Gesso runs DALI's file",
+            lambda: unequal(fuzz.outputs_of(gesso.Pipeline.deserialize(their_file, **again), inputs), own[0]),
+        )
+        attempt(
+            "DALI runs Gesso's file",
+            lambda: unequal(fuzz.outputs_of(nvidia.dali.Pipeline.deserialize(our_file, **again), inputs), expected),
+        )
     return found, rounding
 
 
@@ -162,7 +181,10 @@ def main():
     dali_trace.set_tracing(enabled=False)
     specs, results, number = [], [], 0
     while len(results) < options.cases and number < 4 * options.cases + 40:
-        more = [drawn(n, options.seed, options.only or list(draw.DRAWS)) for n in range(number, number + options.cases - len(results))]
+        more = [
+            drawn(n, options.seed, options.only or list(draw.DRAWS))
+            for n in range(number, number + options.cases - len(results))
+        ]
         number += len(more)
         for spec, found in zip(more, fuzz.in_children(more, compared)):
             if found is not None:
@@ -171,7 +193,11 @@ def main():
     ways = collections.Counter(way for found, _ in results for way in found)
     for spec, (found, _) in zip(specs, results):
         for way, how in found.items():
-            print(f"{spec['operator']}, seed {spec['seed']}: {way}: {how if isinstance(how, str) else f'off by {how:.3g}'}"[:400])
+            print(
+                f"{spec['operator']}, seed {spec['seed']}: {way}: {how if isinstance(how, str) else f'off by {how:.3g}'}"[
+                    :400
+                ]
+            )
     wrong, rounded = sum(bool(found) for found, _ in results), sum(rounding for _, rounding in results)
     print(
         f"{len(results)} pipelines: {len(results) - wrong} have the same file and run in both packages, {rounded} of them with outputs that differ "

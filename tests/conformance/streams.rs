@@ -1,5 +1,5 @@
-//! Streams: sources in place of callers, through recorded pipelines. Whatever runs at the same time, what comes out is what one
-//! instance makes of the same batches one after the other.
+//! Streams: sources in place of callers, through recorded pipelines. Whatever runs at the same time, what comes out is
+//! what one instance makes of the same batches one after the other.
 
 mod trouble;
 mod videos;

@@ -7,10 +7,22 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live")
+pytest.importorskip(
+    "nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live"
+)
 pytest.importorskip("gesso", reason="the package is not installed: `scripts/wheel` makes it")
 # Every operator takes a quarter of an hour: GESSO_ALL_ARGUMENTS=1.
-SOME = ["Resize", "Crop", "Rotate", "CropMirrorNormalize", "transforms__Scale", "transforms__Rotation", "Pad", "Cast", "RandomResizedCrop"]
+SOME = [
+    "Resize",
+    "Crop",
+    "Rotate",
+    "CropMirrorNormalize",
+    "transforms__Scale",
+    "transforms__Rotation",
+    "Pad",
+    "Cast",
+    "RandomResizedCrop",
+]
 
 
 def test_arguments_take_the_forms_that_dali_takes():

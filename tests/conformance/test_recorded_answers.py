@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live")
+pytest.importorskip(
+    "nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live"
+)
 
 
 def test_the_recorded_answers_are_those_of_the_installed_dali():

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live")
+pytest.importorskip(
+    "nvidia.dali", reason="DALI is not installed: `pip install nvidia-dali-cuda130` into .venv to run it live"
+)
 pytest.importorskip("gesso", reason="the package is not installed: `scripts/wheel` makes it")
 
 

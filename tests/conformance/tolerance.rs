@@ -19,7 +19,8 @@ impl Tolerance {
         Self { largest: case.tol, relative: 0.0, mean: case.mean }
     }
 
-    /// From what DALI answered on a device. There it decodes pictures that the engines refuse with a program of its own.
+    /// From what DALI answered on a device. There it decodes pictures that the engines refuse with a program of its
+    /// own.
     pub(crate) fn of_devices(module: &str, case: &Case, dtype: DType) -> Self {
         let real = matches!(dtype, DType::F16 | DType::F32 | DType::F64);
         let level = if real { 0.02 } else { 1.0 };

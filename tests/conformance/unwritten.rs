@@ -1,6 +1,7 @@
-//! No answer has a byte that nobody wrote. Every recorded pipeline runs in two processes whose memory is filled with another byte each before anybody gets it,
-//! that of our pools and that of the C library: what differs between them is what was in memory before, perhaps another client's. So do damaged
-//! files, which decoders of others may leave half decoded, and those that the fuzzers keep.
+//! No answer has a byte that nobody wrote. Every recorded pipeline runs in two processes whose memory is filled with
+//! another byte each before anybody gets it, that of our pools and that of the C library: what differs between them is
+//! what was in memory before, perhaps another client's. So do damaged files, which decoders of others may leave half
+//! decoded, and those that the fuzzers keep.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
@@ -17,7 +18,8 @@ use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 use crate::recording::{Case, Recording, dtype, folder, recordings};
 use crate::skips::{Needs, skip};
 
-/// Names the variable that tells the process of its own what to fill memory with, and that which says where its answers go.
+/// Names the variable that tells the process of its own what to fill memory with, and that which says where its answers
+/// go.
 const PATTERN: &str = "GESSO_TEST_PATTERN";
 const ANSWERS: &str = "GESSO_TEST_ANSWERS";
 
@@ -178,7 +180,8 @@ fn answers(place: Place<'_>) -> Vec<String> {
         recording.index.cases.iter().map(move |case| (recording, name.clone(), case))
     });
     let cases: Vec<_> = cases.collect();
-    // Threads take the next case when they are done with one: on a device, most of the time goes into compiling kernels.
+    // Threads take the next case when they are done with one: on a device, most of the time goes into compiling
+    // kernels.
     let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {

@@ -1,4 +1,5 @@
-//! AVIFs against pixels recorded from libavif (tests/data/decode/make_avif.py says how), and files that are changed by hand.
+//! AVIFs against pixels recorded from libavif (tests/data/decode/make_avif.py says how), and files that are changed by
+//! hand.
 
 use gesso::cpu::decode::{Decoder, probe};
 use gesso::error::ErrorKind;
@@ -7,9 +8,10 @@ use crate::decode::{PICTURES, data, decode, message};
 use crate::npz::Npz;
 use crate::turned::{AS_STORED, assert_turned};
 
-/// Files, their channels and bits, and how far from libavif's pixels theirs may be, at most and on average. libavif converts whole chroma
-/// of 8 bits as exactly, and other chroma by libyuv, whose factors have 6 bits and which rounds interpolated chroma to 8 bits, or drops
-/// bits behind the eighth first: the pictures have noise and sharp edges, which shows it. Dividing by little alpha makes more of a level.
+/// Files, their channels and bits, and how far from libavif's pixels theirs may be, at most and on average. libavif
+/// converts whole chroma of 8 bits as exactly, and other chroma by libyuv, whose factors have 6 bits and which rounds
+/// interpolated chroma to 8 bits, or drops bits behind the eighth first: the pictures have noise and sharp edges, which
+/// shows it. Dividing by little alpha makes more of a level.
 const FILES: [(&str, usize, usize, f64, f64); 20] = [
     ("avif_444", 3, 8, 1.0, 0.2),
     ("avif_limited", 3, 8, 1.0, 0.2),

@@ -1,5 +1,5 @@
-//! Decoding against answers recorded from DALI (tests/data/decode/make.py says how), and against hostile input. What DALI does not decode
-//! at all is in `avif` and `jpeg_xl`.
+//! Decoding against answers recorded from DALI (tests/data/decode/make.py says how), and against hostile input. What
+//! DALI does not decode at all is in `avif` and `jpeg_xl`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -76,7 +76,8 @@ fn frames_in_pieces_are_those_of_the_whole() {
     }
 }
 
-/// A frame comes with the bytes of the frames that it is made of, and of those that the decoder waits for to know the order.
+/// A frame comes with the bytes of the frames that it is made of, and of those that the decoder waits for to know the
+/// order.
 #[test]
 fn frames_do_not_wait_for_the_end() {
     for (name, file) in files() {

@@ -1,4 +1,5 @@
-//! Streams of H.264 that no encoder makes: gray pictures with headers as a test wants them. Bits are written as ITU-T H.264, 7.3 says.
+//! Streams of H.264 that no encoder makes: gray pictures with headers as a test wants them. Bits are written as ITU-T
+//! H.264, 7.3 says.
 
 /// How the pictures of a stream are.
 #[derive(Debug, Clone, Copy)]

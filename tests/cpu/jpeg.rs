@@ -78,8 +78,8 @@ fn a_file_without_tables_is_the_same_after_any_other() {
     }
 }
 
-/// In 4:2:0 four pixels share a chroma sample. Repeated, it moves red, green and blue of all four alike, so that they differ by
-/// their luma alone.
+/// In 4:2:0 four pixels share a chroma sample. Repeated, it moves red, green and blue of all four alike, so that they
+/// differ by their luma alone.
 #[test]
 fn chroma_is_repeated_or_interpolated() {
     const SIDE: usize = 32;

@@ -1,5 +1,5 @@
-//! Our own JPEG decoder against libjpeg-turbo: of every file the same pixels, or the same refusal. Files are generated: all
-//! samplings and qualities, tables of all kinds, restarts, odd sizes, damage.
+//! Our own JPEG decoder against libjpeg-turbo: of every file the same pixels, or the same refusal. Files are generated:
+//! all samplings and qualities, tables of all kinds, restarts, odd sizes, damage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! JPEG XLs against pixels recorded from libjxl (tests/data/decode/make_jxl.py says how), and files that are changed by hand.
+//! JPEG XLs against pixels recorded from libjxl (tests/data/decode/make_jxl.py says how), and files that are changed by
+//! hand.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -105,7 +106,8 @@ fn pictures_are_turned_as_the_header_says() {
 
 /// A bare codestream of a header alone: sides below 2^30, all else as usual.
 fn header_of(width: u64, height: u64) -> Vec<u8> {
-    // From the lowest bit: not small, height in 30 bits, no usual ratio, width in 30 bits, usual metadata, usual transforms.
+    // From the lowest bit: not small, height in 30 bits, no usual ratio, width in 30 bits, usual metadata, usual
+    // transforms.
     let bits: [(u64, u32); 8] =
         [(0, 1), (3, 2), (height - 1, 30), (0, 3), (3, 2), (width - 1, 30), (1, 1), (1, 1)];
     let (mut all, mut length) = (0_u128, 0);
@@ -168,8 +170,8 @@ fn changed(file: &[u8], state: &mut u64) -> Vec<u8> {
     bytes
 }
 
-/// Nothing that was in the output before is left in it, and no file makes the decoder panic, which would be caught, but cost the time that
-/// takes. `GESSO_JPEG_XL_CASES` says how many of each file.
+/// Nothing that was in the output before is left in it, and no file makes the decoder panic, which would be caught, but
+/// cost the time that takes. `GESSO_JPEG_XL_CASES` says how many of each file.
 #[test]
 fn changed_files_are_errors_or_pictures() {
     let cases = std::env::var("GESSO_JPEG_XL_CASES").map_or(20, |cases| cases.parse().unwrap());

@@ -188,8 +188,8 @@ fn check_channels(
 }
 
 proptest! {
-    /// A constant image stays constant: weights sum to one, and no tap reads anything but the image. Regions may be so large that
-    /// hundreds of thousands of weights are summed up in float32: then a level is lost.
+    /// A constant image stays constant: weights sum to one, and no tap reads anything but the image. Regions may be so
+    /// large that hundreds of thousands of weights are summed up in float32: then a level is lost.
     #[test]
     fn constants_stay(
         (image, output, roi) in geometry(), filters in prop::array::uniform2(spec()), channels in 1usize..7, value: u8,

@@ -1,5 +1,5 @@
-//! TIFFs of the kinds that libtiff reads (tests/data/decode/make_tiff.py says how they were made, and what is right), and files that are
-//! changed by hand.
+//! TIFFs of the kinds that libtiff reads (tests/data/decode/make_tiff.py says how they were made, and what is right),
+//! and files that are changed by hand.
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use gesso::error::ErrorKind;

@@ -16,7 +16,8 @@ pub(crate) const AS_STORED: DecodeOptions = DecodeOptions {
     shrink: 0,
 };
 
-/// Holds the picture in `bytes`, of three channels, as it is shown against how it is stored: turned as EXIF's `number` from 2 on says.
+/// Holds the picture in `bytes`, of three channels, as it is shown against how it is stored: turned as EXIF's `number`
+/// from 2 on says.
 pub(crate) fn assert_turned(bytes: &[u8], number: u32) {
     let decoder = Decoder::new();
     let (shape, stored) = decode(&decoder, bytes, &AS_STORED).unwrap();

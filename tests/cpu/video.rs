@@ -1,5 +1,5 @@
-//! Videos against what FFmpeg decodes of them (`tests/data/video/make.py` wrote that down), frame by frame; and damaged ones, which must
-//! end.
+//! Videos against what FFmpeg decodes of them (`tests/data/video/make.py` wrote that down), frame by frame; and damaged
+//! ones, which must end.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -123,7 +123,8 @@ thread_local! {
     static PANICKED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What `body` gives; nothing, where a library panics: that fails a sample, and is an error of it. A panic of our own code fails the test.
+/// What `body` gives; nothing, where a library panics: that fails a sample, and is an error of it. A panic of our own
+/// code fails the test.
 pub(crate) fn unless_a_library_panics<T>(body: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

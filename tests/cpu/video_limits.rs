@@ -1,5 +1,5 @@
-//! Videos that take more memory or time than their first frame lets expect: they end, having held and done no more than was allowed. The clips are
-//! those of `tests/data/video`; what is wrong with them is made here.
+//! Videos that take more memory or time than their first frame lets expect: they end, having held and done no more than
+//! was allowed. The clips are those of `tests/data/video`; what is wrong with them is made here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

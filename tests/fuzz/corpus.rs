@@ -1,5 +1,5 @@
-//! The recorded corpus: every file through its target, and for those that make something of any bytes some random ones. A panic fails, one that
-//! the engine catches too.
+//! The recorded corpus: every file through its target, and for those that make something of any bytes some random ones.
+//! A panic fails, one that the engine catches too.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -155,8 +155,8 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
     (differences().map(u64::from).sum(), differences().max().unwrap_or_default())
 }
 
-/// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo. No more than `unresolved_part` of the files, which are
-/// harder than any photo, may be left to the host.
+/// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo. No more than `unresolved_part` of the files,
+/// which are harder than any photo, may be left to the host.
 fn check(way: Way, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
     let Way { format, cut, .. } = way;
@@ -268,9 +268,9 @@ fn large_files_are_decoded_as_on_the_cpu() {
     }
 }
 
-/// Whatever is damaged, the device goes on, and what it calls right is what libjpeg makes of it; whole images beside it are
-/// right. Some data stays a right code for values that no encoder makes: where they do not fit into 16 bits, libjpeg's vector code
-/// wraps around or saturates between its steps, and the device only in the end.
+/// Whatever is damaged, the device goes on, and what it calls right is what libjpeg makes of it; whole images beside it
+/// are right. Some data stays a right code for values that no encoder makes: where they do not fit into 16 bits,
+/// libjpeg's vector code wraps around or saturates between its steps, and the device only in the end.
 #[test]
 fn damage_stays_with_its_image() {
     let Some(gpu) = gpu() else { return };
@@ -324,7 +324,8 @@ fn on_cpu(file: &[u8]) -> Result<Vec<f64>> {
     Ok(pixels.into_iter().map(f64::from).collect())
 }
 
-/// In a pipeline: what the cores cannot decode is made once more on the host, and a batch without damage costs one wait.
+/// In a pipeline: what the cores cannot decode is made once more on the host, and a batch without damage costs one
+/// wait.
 #[test]
 fn a_pipeline_answers_damage_as_the_cpu_does() {
     let Some(gpu) = gpu() else { return };

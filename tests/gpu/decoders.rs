@@ -1,5 +1,5 @@
-//! Image decoders of device `mixed`: their outputs against the CPU decoder, one bad image among good ones, and what a batch
-//! costs. The pipelines are from data/make.py.
+//! Image decoders of device `mixed`: their outputs against the CPU decoder, one bad image among good ones, and what a
+//! batch costs. The pipelines are from data/make.py.
 
 use std::sync::Arc;
 

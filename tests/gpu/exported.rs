@@ -1,4 +1,5 @@
-//! Tensors that the C API exports from a device: their memory stays while their new owner's work reads it, also behind his back.
+//! Tensors that the C API exports from a device: their memory stays while their new owner's work reads it, also behind
+//! his back.
 #![expect(unsafe_code, reason = "this calls the C API")]
 
 use std::ptr::{null, null_mut};

@@ -1,5 +1,5 @@
-//! `optical_flow` on the engine of a device: content that moves by known pixels, in every setting; sequences of several sizes in a batch; what
-//! cannot be computed; what a batch costs. The pipelines are from data/make.py.
+//! `optical_flow` on the engine of a device: content that moves by known pixels, in every setting; sequences of several
+//! sizes in a batch; what cannot be computed; what a batch costs. The pipelines are from data/make.py.
 
 use std::sync::Arc;
 
@@ -123,7 +123,8 @@ fn run(instance: &mut Instance, clips: &[Clip], hints: Option<[f32; 2]>) -> Vec<
     (0..clips.len()).map(field).collect()
 }
 
-/// Says what is wrong with a field of blocks of `grid` pixels, if anything is. As in DALI, vectors lead from a frame to the one before.
+/// Says what is wrong with a field of blocks of `grid` pixels, if anything is. As in DALI, vectors lead from a frame to
+/// the one before.
 fn judge(label: &str, clip: &Clip, grid: usize, field: &Field) -> Option<String> {
     let (shape, vectors) = match field {
         Ok(field) => field,

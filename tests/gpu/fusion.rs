@@ -22,7 +22,8 @@ fn graph() -> Graph {
     PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap()
 }
 
-/// Decoders whose images are resized, with what the three or two are called: smooth chroma, a part of each image, a random part.
+/// Decoders whose images are resized, with what the three or two are called: smooth chroma, a part of each image, a
+/// random part.
 const RESIZED: [(&str, &str, &[u8]); 3] = [
     ("resized_smooth", "decoders__Image + Resize", include_bytes!("data/resized_smooth.dali")),
     ("resized_crop", "decoders__ImageCrop + Resize", include_bytes!("data/resized_crop.dali")),
@@ -92,7 +93,8 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
     }
 }
 
-/// Images that cannot be left as planes have memory of a group; so do those that are turned, and beside them are some that the host decodes.
+/// Images that cannot be left as planes have memory of a group; so do those that are turned, and beside them are some
+/// that the host decodes.
 #[test]
 fn what_is_read_as_it_is_decoded_is_read_right() {
     let Some(gpu) = gpu() else { return };

@@ -1,5 +1,5 @@
-//! JPEG 2000 on a device: by nvJPEG2000 where it is installed, else by the host; beside the host's decoder. The files are from
-//! data/jpeg2000/make.py. `GESSO_JPEG2000=file.jp2` measures a file of one's own.
+//! JPEG 2000 on a device: by nvJPEG2000 where it is installed, else by the host; beside the host's decoder. The files
+//! are from data/jpeg2000/make.py. `GESSO_JPEG2000=file.jp2` measures a file of one's own.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -69,7 +69,8 @@ fn gpu_alone() -> Option<Arc<Gpu>> {
     gpu_as(|| Held::Alone(DEVICE.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// `count` of random things, or a part of them: one of `$GESSO_FEWER`, where a tool makes kernels take a hundred times as long.
+/// `count` of random things, or a part of them: one of `$GESSO_FEWER`, where a tool makes kernels take a hundred times
+/// as long.
 fn fewer(count: u64) -> u64 {
     let of = std::env::var("GESSO_FEWER").ok().and_then(|text| text.parse().ok());
     (count / of.unwrap_or(1).max(1)).max(1)

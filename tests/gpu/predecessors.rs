@@ -1,5 +1,5 @@
-//! What decoders of others do not write is what was decoded before: so damaged videos and JPEG 2000 files are decoded in two orders, each
-//! behind other ones, and must become the same, or be refused, in both.
+//! What decoders of others do not write is what was decoded before: so damaged videos and JPEG 2000 files are decoded
+//! in two orders, each behind other ones, and must become the same, or be refused, in both.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ fn harmed(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
     [&file[..at], &file[end..]].concat()
 }
 
-/// Decodes `files` one by one from first to last and from last to first, each time by a new instance, and names those of which the answers
-/// differ. Says how many had one.
+/// Decodes `files` one by one from first to last and from last to first, each time by a new instance, and names those
+/// of which the answers differ. Says how many had one.
 fn differing(gpu: &Arc<Gpu>, pipeline: &str, label: &str, files: &[Vec<u8>]) -> Vec<String> {
     let answers = |order: &mut dyn Iterator<Item = &Vec<u8>>| {
         let mut instance = instance_on(Some(gpu), pipeline, None);

@@ -1,5 +1,5 @@
-//! What ARCHITECTURE.md promises of a batch: few uploads, no download of what stays on the device, one wait; that a fused
-//! operator computes what the two do; that memory stays for the next batch and comes back after the last.
+//! What ARCHITECTURE.md promises of a batch: few uploads, no download of what stays on the device, one wait; that a
+//! fused operator computes what the two do; that memory stays for the next batch and comes back after the last.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ fn instance(gpu: &Arc<Gpu>, jpeg_path: Option<Path>) -> Instance {
 fn a_batch_is_few_uploads_and_one_wait() {
     let Some(gpu) = gpu() else { return };
     let photos = photos();
-    // Resize and normalize are one launch, behind that of their weights; images that the host decoded are one more, those to be turned another, and those of
-    // the cores seven.
+    // Resize and normalize are one launch, behind that of their weights; images that the host decoded are one more,
+    // those to be turned another, and those of the cores seven.
     for (path, most) in
         [(None, 11), (Some(Path::Cores), 11), (Some(Path::Engines), 11), (Some(Path::Threads), 3)]
     {
@@ -66,7 +66,8 @@ fn a_batch_is_few_uploads_and_one_wait() {
             }
             counters = instance.counters();
         }
-        // Of a megabyte of files for the cores the beginning goes up early: files, tables, and what is recorded behind the decoder.
+        // Of a megabyte of files for the cores the beginning goes up early: files, tables, and what is recorded behind
+        // the decoder.
         assert!((1..=3).contains(&counters.uploads), "{path:?}: {counters:?}");
         let others = (counters.downloads, counters.waits);
         assert!(others == (0, 1) && counters.launches <= most, "{path:?}: {counters:?}");

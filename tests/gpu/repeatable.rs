@@ -1,4 +1,5 @@
-//! With `deterministic`, a file becomes the same pixels alone, in a batch of any size, and while others keep the device busy.
+//! With `deterministic`, a file becomes the same pixels alone, in a batch of any size, and while others keep the device
+//! busy.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Files in memory that somebody else may write to: decoded as others are, and whoever changes one spoils its own answer.
+//! Files in memory that somebody else may write to: decoded as others are, and whoever changes one spoils its own
+//! answer.
 #![expect(unsafe_code, reason = "memory that changes under a reader is no slice of safe code")]
 
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What must hold when something fails: nothing is freed under work that was started, and a caller's thread keeps the context it had.
+//! What must hold when something fails: nothing is freed under work that was started, and a caller's thread keeps the
+//! context it had.
 #![expect(unsafe_code, reason = "a caller's own context takes the driver's functions")]
 
 use std::ptr::null_mut;

@@ -1,5 +1,6 @@
-//! `decoders.video` of device `mixed`: its frames against those of the host's decoders, for every clip and way of asking for frames;
-//! damaged clips; memory. The pipelines are from data/make.py. `GESSO_VIDEO=clip.mp4` measures a clip of one's own.
+//! `decoders.video` of device `mixed`: its frames against those of the host's decoders, for every clip and way of
+//! asking for frames; damaged clips; memory. The pipelines are from data/make.py. `GESSO_VIDEO=clip.mp4` measures a
+//! clip of one's own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ const LARGEST: f64 = 2.0;
 /// Whole videos, and every way of asking for a part.
 const PIPELINES: [&str; 5] = ["video", "video_strided", "video_edge", "video_end", "video_frames"];
 
-/// Every clip of the CPU tests by its name. Those that begin with `large` are large enough for the engines whatever the codec.
+/// Every clip of the CPU tests by its name. Those that begin with `large` are large enough for the engines whatever the
+/// codec.
 pub(crate) fn clips() -> BTreeMap<String, Vec<u8>> {
     let folder = crate::file("tests/data/video");
     let is_clip = |name: &str| name.contains('.') && !name.ends_with(".py") && !name.ends_with(".json");
@@ -128,7 +130,8 @@ struct Clip {
     sums: Vec<String>,
 }
 
-/// No decoder of the host takes these; so their frames are those of FFmpeg, which `tests/data/video/make.py` wrote down.
+/// No decoder of the host takes these; so their frames are those of FFmpeg, which `tests/data/video/make.py` wrote
+/// down.
 #[test]
 fn what_only_engines_decode_is_as_ffmpeg_has_it() {
     let Some(gpu) = gpu() else { return };
@@ -309,7 +312,8 @@ fn memory_does_not_grow() {
         clips().into_iter().filter(|(clip, _)| is_for_engines(clip)).map(|(_, file)| file).collect();
     let mut instance = instance_on(Some(&gpu), "video_edge", None);
     let mut seen = Vec::new();
-    // Until the middle every clip comes several times: decoders are kept for the formats that were seen, as many as were in use at once.
+    // Until the middle every clip comes several times: decoders are kept for the formats that were seen, as many as
+    // were in use at once.
     let rounds = 8 * files.len();
     for round in 0..rounds {
         // Any order of formats, as decoders are used again.

@@ -1,5 +1,5 @@
-//! `inputs.video` of device `mixed`: its sequences against those of the host's decoders, for every clip; damaged clips, requests that are left,
-//! memory. The pipelines are from data/make.py.
+//! `inputs.video` of device `mixed`: its sequences against those of the host's decoders, for every clip; damaged clips,
+//! requests that are left, memory. The pipelines are from data/make.py.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,7 +27,8 @@ fn batch(file: &[u8]) -> Batch<'_> {
     Batch::new(desc, vec![Sample::Borrowed(file)]).unwrap()
 }
 
-/// What a video becomes: the batches, each with its sequences; the error behind them; frames decoded by engines and by the host.
+/// What a video becomes: the batches, each with its sequences; the error behind them; frames decoded by engines and by
+/// the host.
 struct Answers {
     batches: Vec<Vec<(Shape, Vec<u8>)>>,
     error: Option<String>,

@@ -1,5 +1,5 @@
-//! Files that are not whole, whoever decodes them: the proof that one is, which needs no device, and answers in which nothing is of another
-//! picture.
+//! Files that are not whole, whoever decodes them: the proof that one is, which needs no device, and answers in which
+//! nothing is of another picture.
 
 use std::sync::Arc;
 

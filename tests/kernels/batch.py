@@ -1,4 +1,5 @@
-"""The host's side of decoding JPEGs on a device's cores, in Python: what src/gpu/jpeg/cores makes of files, as kernels/jpeg.cuh has it."""
+"""The host's side of decoding JPEGs on a device's cores, in Python: what src/gpu/jpeg/cores makes of files, as
+kernels/jpeg.cuh has it."""
 
 import re
 
@@ -12,12 +13,18 @@ DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, 6
 
 IMAGE = np.dtype(
     [("data", "u8"), ("pixels", "u8")]
-    + [(name, "u4") for name in "words first_segment segments first_piece pieces piece_bits guesses first_block blocks".split()]
+    + [
+        (name, "u4")
+        for name in "words first_segment segments first_piece pieces piece_bits guesses first_block blocks".split()
+    ]
     + [("tables", "u4", 4)]
     + [(name, "u4") for name in "mcu_blocks pairs components width height mcus_across".split()]
     + [(name, "u1", 4) for name in "factor_x factor_y first across".split()]
     + [("quantisation", "u4", 3)]
-    + [(name, "u4") for name in "color mcu_width mcu_height left top first_mcu left_in_mcu top_in_mcu window_across first_plane".split()]
+    + [
+        (name, "u4")
+        for name in "color mcu_width mcu_height left top first_mcu left_in_mcu top_in_mcu window_across first_plane".split()
+    ]
 )
 PLANE = np.dtype(
     [("samples", "u8")]
@@ -49,7 +56,9 @@ class Jpeg:
             elif marker in (0xC0, 0xC1):
                 self.height, self.width = int.from_bytes(payload[1:3], "big"), int.from_bytes(payload[3:5], "big")
                 # Horizontal and vertical factor, quantisation table.
-                self.components = [(b >> 4, b & 15, q) for _, b, q in (payload[i : i + 3] for i in range(6, len(payload), 3))]
+                self.components = [
+                    (b >> 4, b & 15, q) for _, b, q in (payload[i : i + 3] for i in range(6, len(payload), 3))
+                ]
             elif marker == 0xDD:
                 self.interval = int.from_bytes(payload, "big")
             elif marker == 0xDA:
@@ -63,7 +72,9 @@ class Jpeg:
         pairs = list(dict.fromkeys(selectors))
         self.pair_of = [pairs.index(selector) for selector in selectors]
         pairs = (pairs * 2)[:2]
-        self.tables = [(kind, self.huffman[key]) for s in pairs for kind, key in (("dc", s >> 4), ("ac", 0x10 | s & 15))]
+        self.tables = [
+            (kind, self.huffman[key]) for s in pairs for kind, key in (("dc", s >> 4), ("ac", 0x10 | s & 15))
+        ]
         data = file[at : file.rindex(b"\xff\xd9")]
         # First bit and bits of each segment, in data without stuffing.
         self.segments, self.data = [], b""
@@ -106,7 +117,8 @@ def cut_of(jpeg, bits, guesses):
 
 
 class View:
-    """What is wanted of a file: a window of the picture, reduced by 2 to the power of `shrink`; chroma smooth or not."""
+    """What is wanted of a file: a window of the picture, reduced by 2 to the power of `shrink`; chroma smooth or
+    not."""
 
     def __init__(self, jpeg, smooth=False, window=None, shrink=0):
         whole = [-(-side >> shrink) for side in (jpeg.width, jpeg.height)]
@@ -117,13 +129,21 @@ class View:
         self.in_steps = shrink > 0 or any(plane["smooth"] for plane, _ in self.planes)
 
     def plane(self, jpeg, i, smooth):
-        """As libjpeg has it: a component that is coarser than pixels is reduced less. And how many blocks of it are needed."""
+        """As libjpeg has it: a component that is coarser than pixels is reduced less. And how many blocks of it are
+        needed."""
         plane, side = np.zeros((), PLANE), 8 >> self.shrink
         across, down, _ = jpeg.components[i]
-        while side < 8 and jpeg.mcu[0] * (8 >> self.shrink) % (across * side * 2) == 0 and jpeg.mcu[1] * (8 >> self.shrink) % (down * side * 2) == 0:
+        while (
+            side < 8
+            and jpeg.mcu[0] * (8 >> self.shrink) % (across * side * 2) == 0
+            and jpeg.mcu[1] * (8 >> self.shrink) % (down * side * 2) == 0
+        ):
             side *= 2
         scale = [n * (8 >> self.shrink) // (own * side) for n, own in zip(jpeg.mcu, (across, down))]
-        size = [-(-n * own * side // (most * 8)) for n, own, most in zip((jpeg.width, jpeg.height), (across, down), jpeg.mcu)]
+        size = [
+            -(-n * own * side // (most * 8))
+            for n, own, most in zip((jpeg.width, jpeg.height), (across, down), jpeg.mcu)
+        ]
         fancy = smooth and self.shrink < 3
         plane["smooth"] = fancy and (scale == [1, 2] or scale in ([2, 1], [2, 2]) and size[0] > 2)
         plane["factor_x"], plane["factor_y"] = (factor.bit_length() - 1 for factor in scale)
@@ -184,7 +204,10 @@ def tables_of(jpegs, bits, guesses, views=None):
         # Several short segments take more room than their bits.
         padded = size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0)
         ahead = min(AHEAD * size, SKIP_WINDOW_BITS // 2)
-        at_once = {"guess": (SKIP_THREADS // guess, SKIP_WINDOW_BITS - ahead), "decode": (DECODE_THREADS, DECODE_WINDOW_BITS)}
+        at_once = {
+            "guess": (SKIP_THREADS // guess, SKIP_WINDOW_BITS - ahead),
+            "decode": (DECODE_THREADS, DECODE_WINDOW_BITS),
+        }
         for kind, (most, room) in at_once.items():
             most = max(1, min(most, room // padded))
             tasks[kind] += [(number, i, min(most, own - i), 0) for i in range(0, own, most)]
@@ -195,13 +218,16 @@ def tables_of(jpegs, bits, guesses, views=None):
                 plane["samples"] = samples
                 samples += int(plane["stride"]) * (down << int(plane["side"])) + 255 & ~255
                 planes.append(plane)
-                tasks["planes"] += [(number, first, min(100, across * down - first), i) for first in range(0, across * down, 100)]
+                tasks["planes"] += [
+                    (number, first, min(100, across * down - first), i) for first in range(0, across * down, 100)
+                ]
             strips = view.height * -(-(view.left % 8 + view.width) // 256)
             tasks["upsample"] += [(number, first, min(20, strips - first), 0) for first in range(0, strips, 20)]
             continue
         sides = [8 * n for n in jpeg.mcu]
         (left, right), (top, bottom) = (
-            (first // side, -(-(first + length) // side)) for first, length, side in zip((view.left, view.top), (view.width, view.height), sides)
+            (first // side, -(-(first + length) // side))
+            for first, length, side in zip((view.left, view.top), (view.width, view.height), sides)
         )
         image["left_in_mcu"], image["top_in_mcu"] = view.left % sides[0], view.top % sides[1]
         image["first_mcu"], image["window_across"] = top * jpeg.grid[0] + left, right - left

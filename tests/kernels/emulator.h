@@ -1,7 +1,7 @@
-// Runs kernels on the host, as they are: a thread of a block is a fiber, and a barrier goes on to the next. Slow and exact; with
-// -fsanitize=address every access is checked, with -fsanitize=thread the order of accesses: two threads of a block that touch the
-// same memory without a barrier between them are found, also when nothing came of it. What includes this includes `kernels.inc` next: the sources, without what is written
-// in the device's assembly.
+// Runs kernels on the host, as they are: a thread of a block is a fiber, and a barrier goes on to the next. Slow and
+// exact; with -fsanitize=address every access is checked, with -fsanitize=thread the order of accesses: two threads of
+// a block that touch the same memory without a barrier between them are found, also when nothing came of it. What
+// includes this includes `kernels.inc` next: the sources, without what is written in the device's assembly.
 #include <math.h>
 #include <ucontext.h>
 
@@ -143,8 +143,8 @@ static ucontext_t scheduler;
 static unsigned current;
 static std::function<void()> kernel;
 static void *scheduler_thread;
-// What the barriers of a block and of its warps order, and that it begins when what was before is over. Every other barrier has the same: who comes to
-// the next before another has left this one is not before him.
+// What the barriers of a block and of its warps order, and that it begins when what was before is over. Every other
+// barrier has the same: who comes to the next before another has left this one is not before him.
 static char block_orders[2], warp_orders[32][2], block_begin;
 
 UNCHECKED static void stop(State state, char *order) {

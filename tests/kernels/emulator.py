@@ -24,7 +24,8 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler he
 
 
 def source(name):
-    """A file of kernels/. What is written in the device's assembly is written in C++, here or in a file of the same name, or not used."""
+    """A file of kernels/. What is written in the device's assembly is written in C++, here or in a file of the same
+    name, or not used."""
     if (HERE / name).exists():
         return (HERE / name).read_text()
     text = (KERNELS / name).read_text()
@@ -37,7 +38,8 @@ def source(name):
 
 @functools.cache
 def runs_here(check):
-    """Whether the compiler has this checker, and what it makes runs: that of threads wants a certain layout of memory."""
+    """Whether the compiler has this checker, and what it makes runs: that of threads wants a certain layout of
+    memory."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
         command = [COMPILER, f"-fsanitize={check}", "-x", "c++", "-", "-o", str(program)]
@@ -46,14 +48,24 @@ def runs_here(check):
 
 
 def built(folder, program, headers, kernels, definitions=(), check=CHECK):
-    """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of them."""
+    """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of
+    them."""
     if not runs_here(check):
         pytest.skip(f"skipped: no program with -fsanitize={check} runs here")
     for name in headers:
         (folder / name).write_text(source(name))
     (folder / "kernels.inc").write_text(kernels)
     binary = folder / program
-    options = ["-std=c++17", "-O1", "-w", "-fpermissive", f"-fsanitize={check}", f"-I{folder}", f"-I{HERE}", f"-I{KERNELS}"]
+    options = [
+        "-std=c++17",
+        "-O1",
+        "-w",
+        "-fpermissive",
+        f"-fsanitize={check}",
+        f"-I{folder}",
+        f"-I{HERE}",
+        f"-I{KERNELS}",
+    ]
     options += [f"-D{name}={value}" for name, value in definitions]
     subprocess.run([COMPILER, *options, str(HERE / f"{program}.cpp"), "-o", str(binary)], check=True)
 
@@ -73,15 +85,18 @@ def place(array, offset=0):
 
 
 def table_kernel(folder, name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
-    """Function `entry` of kernels/`name`.cu for rows of a `struct` format: takes rows and memory, returns the memory as it is then."""
-    flags = dict(ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row), PARAM_BYTES=param_bytes) | definitions
+    """Function `entry` of kernels/`name`.cu for rows of a `struct` format: takes rows and memory, returns the memory as
+    it is then."""
+    flags = (
+        dict(ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row), PARAM_BYTES=param_bytes) | definitions
+    )
     program = built(folder, "rows", ["common.cuh"], source(f"{name}.cu"), flags.items())
 
     def run(rows, memory, blocks=2, threads=256, params=bytes(param_bytes)):
         table = b"".join(struct.pack(row, *values) for values in rows)
         made = program([struct.pack("<QQ", blocks, threads), params, table, *(array.tobytes() for array in memory)])
         ends = np.cumsum([array.nbytes for array in memory])
-        parts = (made[end - array.nbytes:end] for array, end in zip(memory, ends))
+        parts = (made[end - array.nbytes : end] for array, end in zip(memory, ends))
         return [np.frombuffer(part, array.dtype).reshape(array.shape) for part, array in zip(parts, memory)]
 
     return run

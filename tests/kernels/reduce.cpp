@@ -2,9 +2,9 @@
 //
 //   reduce INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: three numbers (8 bytes: samples, blocks of a launch, whether the
-// samples have their results together), the parameters, and of each sample the row of the table, the elements and the means.
-// OUTPUT: the results of all samples.
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: three numbers (8 bytes: samples, blocks of a
+// launch, whether the samples have their results together), the parameters, and of each sample the row of the table,
+// the elements and the means. OUTPUT: the results of all samples.
 #include "emulator.h"
 
 #define ROW_BYTES sizeof(Row)

@@ -2,8 +2,9 @@
 //
 //   resample INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, three numbers (8 bytes): blocks,
-// tiles of each, bytes of the output; and, when the source is planes, what describes them, with offsets in place of addresses. OUTPUT: the output.
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, three numbers (8
+// bytes): blocks, tiles of each, bytes of the output; and, when the source is planes, what describes them, with offsets
+// in place of addresses. OUTPUT: the output.
 #include "emulator.h"
 
 #define ROW_BYTES sizeof(Row)

@@ -2,9 +2,9 @@
 //
 //   rows INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: blocks of a row and threads of a block (8 bytes each), the
-// parameters, the rows, then memory. A word of both with the highest byte TAG stands for an address: in the next three bytes which
-// array of the memory, in the last four an offset there. OUTPUT: the memory.
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: blocks of a row and threads of a block (8 bytes
+// each), the parameters, the rows, then memory. A word of both with the highest byte TAG stands for an address: in the
+// next three bytes which array of the memory, in the last four an offset there. OUTPUT: the memory.
 #include "emulator.h"
 
 #include "kernels.inc"

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 from emulator import needs_compiler, place, table_kernel
-from test_elementwise_kernels import address, kernel, noise, stored
+from test_elementwise_kernels import address, noise
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint64_t": np.uint64, "float": np.float32, "double": np.float64}
 
@@ -44,24 +44,39 @@ def test_decibels_of_the_largest(tmp_path):
 
 # ---- preemphasis
 
+
 @pytest.mark.parametrize("border", [0, 1, 2])
-@pytest.mark.parametrize("source,target", [("uint8_t", "float"), ("float", "int16_t"), ("double", "double"), ("int16_t", "uint8_t")])
+@pytest.mark.parametrize(
+    "source,target", [("uint8_t", "float"), ("float", "int16_t"), ("double", "double"), ("int16_t", "uint8_t")]
+)
 def test_preemphasis(kernel, source, target, border):
-    run = kernel("preemphasis", "<QQQfI", params="Params", FROM=source, TO=target, REAL="double" if source == "double" else "float")
+    run = kernel(
+        "preemphasis",
+        "<QQQfI",
+        params="Params",
+        FROM=source,
+        TO=target,
+        REAL="double" if source == "double" else "float",
+    )
     for length, coefficient in ((0, 0.5), (1, 0.5), (50, -0.97), (50, 0)):
         values = (signal(length) * 90).astype(np.int64).astype(TYPES[source])
         out = np.zeros(length, TYPES[target])
         run((address(out), address(values), length, coefficient, 0), param=(ctypes.c_uint(border),))
-        first = [0.0] if border == 2 or length == 0 else values[[min(1, length - 1) if border == 1 else 0]].astype(float)
+        first = (
+            [0.0] if border == 2 or length == 0 else values[[min(1, length - 1) if border == 1 else 0]].astype(float)
+        )
         before = np.concatenate([first, values.astype(float)])[:length]
         expected = values - np.float32(coefficient).astype(float) * before
         if out.dtype.kind == "f":
             np.testing.assert_allclose(out, expected, rtol=1e-6, atol=1e-5)
         else:
-            assert (np.abs(out - np.clip(np.rint(expected), *[np.iinfo(out.dtype).min, np.iinfo(out.dtype).max])) <= 1).all()
+            assert (
+                np.abs(out - np.clip(np.rint(expected), *[np.iinfo(out.dtype).min, np.iinfo(out.dtype).max])) <= 1
+            ).all()
 
 
 # ---- bands
+
 
 def test_bands(kernel):
     values, weights = signal((3, 17, 5)), signal(30, 1)
@@ -69,12 +84,18 @@ def test_bands(kernel):
     table = np.frombuffer(b"".join(struct.pack("<IIIf", *band) for band in bands), np.uint8).copy()
     out = np.zeros((3, 4, 5), np.float32)
     kernel("bands", "<5Q4I")((address(out), address(values), address(table), address(weights), out.size, 17, 4, 5, 0))
-    expected = np.stack([scale * np.einsum("onk,n->ok", values[:, first:first + count], weights[start:start + count])
-                         for first, count, start, scale in bands], 1)
+    expected = np.stack(
+        [
+            scale * np.einsum("onk,n->ok", values[:, first : first + count], weights[start : start + count])
+            for first, count, start, scale in bands
+        ],
+        1,
+    )
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
 # ---- spectra
+
 
 def spectra(values, window, step, length, centered, mirrors):
     before = window.size // 2 if centered else 0
@@ -92,21 +113,52 @@ def pairs(values):
     return np.stack([values.real, values.imag], 1).astype(np.float32)
 
 
-@pytest.mark.parametrize("length,taps,step", [(64, 64, 16), (64, 40, 7), (4, 4, 2), (8192, 8000, 3000), (30, 30, 11), (1, 1, 3), (2, 2, 1), (3, 2, 1), (401, 400, 160),
-                                              (16384, 9000, 4000), (8193, 8193, 4000), (10000, 9000, 9000)])
+@pytest.mark.parametrize(
+    "length,taps,step",
+    [
+        (64, 64, 16),
+        (64, 40, 7),
+        (4, 4, 2),
+        (8192, 8000, 3000),
+        (30, 30, 11),
+        (1, 1, 3),
+        (2, 2, 1),
+        (3, 2, 1),
+        (401, 400, 160),
+        (16384, 9000, 4000),
+        (8193, 8193, 4000),
+        (10000, 9000, 9000),
+    ],
+)
 def test_spectra(tmp_path, length, taps, step):
     large, span = int(length > 8192), 1 << (2 * length - 2).bit_length()
     blocks = 2
     fast = int(length >= 4 and length & (length - 1) == 0)
-    run = table_kernel(tmp_path, "spectrum", "<4Q", params="Params", param_bytes=64, LENGTH=f"{length}u", FAST=fast, LARGE=large, SPAN=f"{span}u")
+    run = table_kernel(
+        tmp_path,
+        "spectrum",
+        "<4Q",
+        params="Params",
+        param_bytes=64,
+        LENGTH=f"{length}u",
+        FAST=fast,
+        LARGE=large,
+        SPAN=f"{span}u",
+    )
     window = signal(taps, 5)
     convolves = large and not fast
     parts = span if convolves else length
     turns = pairs(np.exp(2j * np.pi * np.arange(parts // 2 if convolves else parts) / parts))
     chirp, circle = np.exp(1j * np.pi * (np.arange(length) ** 2 % (2 * length)) / length), np.zeros(span, complex)
-    circle[:length], circle[span - length + 1:] = chirp, chirp[:0:-1]
+    circle[:length], circle[span - length + 1 :] = chirp, chirp[:0:-1]
     places = [int(f"{place:0{span.bit_length() - 1}b}"[::-1] or "0", 2) for place in range(span)] if convolves else []
-    tables = [window, turns, pairs(chirp), pairs(np.fft.fft(circle)[places] / span), np.zeros((blocks * 2, 2 * span) if large else 1, np.float32)]
+    tables = [
+        window,
+        turns,
+        pairs(chirp),
+        pairs(np.fft.fft(circle)[places] / span),
+        np.zeros((blocks * 2, 2 * span) if large else 1, np.float32),
+    ]
     # Also a signal that is shorter than a window, folded more than once.
     signals = [signal(n, n) for n in (9001 if length > 1000 else 300, max(3, taps // 4))]
     for centered, mirrors, squares, last in ((1, 1, 1, 0), (1, 0, 0, 1)):
@@ -122,6 +174,7 @@ def test_spectra(tmp_path, length, taps, step):
 
 
 # ---- resampling
+
 
 def sinc_table(lobes):
     entries = 64 * lobes + 1
@@ -160,25 +213,37 @@ def test_resampling(tmp_path, source, target, channels):
 
 # ---- silence
 
+
 @pytest.mark.parametrize("source,total", [("int16_t", "int64_t"), ("float", "double"), ("uint64_t", "double")])
 def test_regions(tmp_path, source, total):
     def built(entry):
-        return table_kernel(tmp_path, "nonsilent", "<6Q", entry=entry, params="Params", param_bytes=8, FROM=source, SUM=total)
+        return table_kernel(
+            tmp_path, "nonsilent", "<6Q", entry=entry, params="Params", param_bytes=8, FROM=source, SUM=total
+        )
 
     values = [np.abs(signal(n, n) * 50) for n in (3000, 300, 7, 20)] + [np.zeros(600), np.zeros(0)]
     values[0][:900], values[0][2500:] = 0, 1
     values = [v.astype(TYPES[source]) for v in values]
     lengths = [min(16, v.size) for v in values]
-    means = [np.convolve(v.astype(float) ** 2, np.ones(n), "valid") / n if n else np.zeros(0) for v, n in zip(values, lengths)]
+    means = [
+        np.convolve(v.astype(float) ** 2, np.ones(n), "valid") / n if n else np.zeros(0)
+        for v, n in zip(values, lengths)
+    ]
     count, rows = len(values), []
     for i, (window, mean) in enumerate(zip(lengths, means)):
-        rows.append((place(i), place(count + i), place(2 * count, 8 * i), place(2 * count, 8 * i + 4), mean.size, window))
+        rows.append(
+            (place(i), place(count + i), place(2 * count, 8 * i), place(2 * count, 8 * i + 4), mean.size, window)
+        )
     memory = values + [np.zeros(mean.size, np.float32) for mean in means] + [np.full((count, 2), -7, np.int32)]
     memory = built("mean_squares")(rows, memory, params=struct.pack("<ff", 0, 0))
     for found, mean in zip(memory[count:], means):
         np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-5 * mean.max(initial=0))
     for ratio, reference in ((0.3, -1.0), (0.5, 1000.0), (1.0, 1e30)):
-        regions = built("nonsilent")(rows, memory, blocks=1, threads=1024, params=struct.pack("<ff", ratio, reference))[-1]
+        regions = built("nonsilent")(rows, memory, blocks=1, threads=1024, params=struct.pack("<ff", ratio, reference))[
+            -1
+        ]
         for region, mean, window in zip(regions, memory[count:], lengths):
-            loud = np.flatnonzero(mean >= np.float32(ratio) * (mean.max(initial=0) if reference < 0 else np.float32(reference)))
+            loud = np.flatnonzero(
+                mean >= np.float32(ratio) * (mean.max(initial=0) if reference < 0 else np.float32(reference))
+            )
             assert tuple(region) == ((loud[0], loud[-1] - loud[0] + window) if loud.size else (0, 0))

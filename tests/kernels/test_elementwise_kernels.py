@@ -23,10 +23,36 @@ def kernel(tmp_path_factory):
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
         library = folder / f"{name}{len(list(folder.iterdir()))}.so"
         (folder / f"{name}.cu").write_text(source(f"{name}.cu"))
-        flags = dict(KERNEL=f'"{name}.cu"', ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row),
-                     PARAM_BYTES=param_bytes) | definitions
-        subprocess.run([COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-x", "c++", *(f"-D{k}={v}" for k, v in flags.items()),
-                        f"-I{folder}", f"-I{KERNELS}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
+        flags = (
+            dict(
+                KERNEL=f'"{name}.cu"',
+                ENTRY=entry or name,
+                PARAMS=params,
+                ROW_BYTES=struct.calcsize(row),
+                PARAM_BYTES=param_bytes,
+            )
+            | definitions
+        )
+        subprocess.run(
+            [
+                COMPILER,
+                "-std=c++17",
+                "-O1",
+                "-ffp-contract=off",
+                "-shared",
+                "-fPIC",
+                "-w",
+                "-x",
+                "c++",
+                *(f"-D{k}={v}" for k, v in flags.items()),
+                f"-I{folder}",
+                f"-I{KERNELS}",
+                str(HERE / "elementwise.hpp"),
+                "-o",
+                str(library),
+            ],
+            check=True,
+        )
         run = ctypes.CDLL(str(library)).run
 
         def launch(*rows, param=(ctypes.c_uint(0),)):
@@ -61,8 +87,9 @@ def stored(values, dtype):
 
 
 def close(found, expected):
-    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-5,
-                               atol=1e-3 if found.dtype == np.float32 else 1)
+    np.testing.assert_allclose(
+        found.astype(np.float64), expected.astype(np.float64), rtol=1e-5, atol=1e-3 if found.dtype == np.float32 else 1
+    )
     assert np.mean(found != expected) < 0.02 or found.dtype == np.float32
 
 
@@ -72,7 +99,11 @@ def test_copies(kernel):
         for size in (0, 5, 16, 67, 4096):
             given, made = noise(size + 16), np.zeros(size + 16, np.uint8)
             copy((address(made) + shift, address(given) + shift, size, 1, size))
-            assert (made[shift:shift + size] == given[shift:shift + size]).all() and not made[:shift].any() and not made[shift + size:].any()
+            assert (
+                (made[shift : shift + size] == given[shift : shift + size]).all()
+                and not made[:shift].any()
+                and not made[shift + size :].any()
+            )
 
 
 @pytest.mark.parametrize("inner", [1, 4, 16, 48])
@@ -80,7 +111,9 @@ def test_joins(kernel, inner):
     parts = [noise(7, extent, inner, seed=extent) for extent in (1, 3, 2)]
     out = np.zeros((7, 6, inner), np.uint8)
     starts = np.cumsum([0, 1, 3]) * inner
-    kernel("copy", "<5Q")(*[(address(out) + start, address(part), part[0].size, 7, out[0].size) for start, part in zip(starts, parts)])
+    kernel("copy", "<5Q")(
+        *[(address(out) + start, address(part), part[0].size, 7, out[0].size) for start, part in zip(starts, parts)]
+    )
     np.testing.assert_array_equal(out, np.concatenate(parts, 1))
 
 
@@ -91,10 +124,14 @@ def test_colors(kernel, source, target):
     row = "<QQQ9ff"
     out = np.zeros(image.shape, TYPES[target])
     factors = [0.3123, 0.5117, 0.1071, -0.2137, 1.1193, 0.4177, 0.9131, -0.3119, 0.2513]
-    kernel("color", row, entry="mix_channels", FROM=source, TO=target)((address(out), address(image), image.size // 3, *factors, 5.5171))
+    kernel("color", row, entry="mix_channels", FROM=source, TO=target)(
+        (address(out), address(image), image.size // 3, *factors, 5.5171)
+    )
     matrix = np.array(factors, np.float32).reshape(3, 3).astype(np.float64)
     close(out, stored(image.astype(np.float64) @ matrix.T + 5.5171, out.dtype))
-    kernel("color", row, entry="scale_add", FROM=source, TO=target)((address(out), address(image), image.size, 0.7137, *[0] * 8, -3.2411))
+    kernel("color", row, entry="scale_add", FROM=source, TO=target)(
+        (address(out), address(image), image.size, 0.7137, *[0] * 8, -3.2411)
+    )
     close(out, stored(image.astype(np.float64) * np.float32(0.7137) - 3.2411, out.dtype))
 
 
@@ -117,7 +154,8 @@ def test_points(kernel):
     matrix = np.zeros((6, 6), np.float32)
     matrix[:2, :3] = [[1, 2, 3], [-1, 0.5, 0.25]]
     kernel("points", "<QQQII36f6f", FROM="float", TO="float", MAX=6)(
-        (address(out), address(points), 11, 3, 2, *matrix.ravel(), 7, -8, 0, 0, 0, 0))
+        (address(out), address(points), 11, 3, 2, *matrix.ravel(), 7, -8, 0, 0, 0, 0)
+    )
     close(out, points @ matrix[:2, :3].T + np.array([7, -8], np.float32))
 
 
@@ -142,7 +180,7 @@ def test_convolution(kernel, taps):
     convolve = kernel("convolve", "<7QIf", FROM="uint8_t", TO="float")
     convolve((address(out), address(image), address(window), 0, image.size, 13, 24, taps, 1))
     padded = np.pad(image.astype(np.float64), ((taps // 2, taps // 2), (0, 0), (0, 0)), "reflect")
-    expected = sum(w * padded[k:k + 13] for k, w in enumerate(window))
+    expected = sum(w * padded[k : k + 13] for k, w in enumerate(window))
     close(out, expected)
     convolve((address(out), address(image), address(window), address(out), image.size, 13, 24, taps, -0.25))
     close(out, 0.75 * expected)
@@ -153,9 +191,13 @@ def test_filter(kernel, border, mode):
     image, weights = noise(9, 11, 2), np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
     out, fill = np.zeros(image.shape, np.float32), np.array([7], np.uint8)
     kernel("filter", "<QQQQ10i", params="Params", FROM="uint8_t", TO="float")(
-        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=(ctypes.c_uint(border),))
-    padded = np.pad(image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {}))
-    close(out, sum(weights[j, k] * padded[j:j + 9, k:k + 11] for j in range(3) for k in range(4)))
+        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0),
+        param=(ctypes.c_uint(border),),
+    )
+    padded = np.pad(
+        image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {})
+    )
+    close(out, sum(weights[j, k] * padded[j : j + 9, k : k + 11] for j in range(3) for k in range(4)))
 
 
 @pytest.mark.parametrize("ctype", ["uint8_t", "float"])
@@ -165,7 +207,9 @@ def test_morphology(kernel, border, mode, smallest, ctype):
     image = noise(9, 11, 2, dtype=TYPES[ctype])
     out = np.zeros_like(image)
     morphology = kernel("morphology", "<QQ8i", params="Params", param_bytes=8, ELEMENT=ctype)
-    morphology((address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(ctypes.c_uint64(border | smallest << 32),))
+    morphology(
+        (address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(ctypes.c_uint64(border | smallest << 32),)
+    )
     neutral = image.max() if smallest else image.min()
     padded = np.pad(image, ((1, 1), (2, 1), (0, 0)), **(dict(mode=mode) if mode else dict(constant_values=neutral)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 4), (0, 1))
@@ -185,7 +229,7 @@ def test_median(kernel, size, ctype):
 
 def cubic_line(part):
     away = np.abs(part + 1 - np.arange(4))
-    return np.where(away <= 1, (1.25 * away - 2.25) * away ** 2 + 1, -0.75 * (away ** 3 - 5 * away ** 2 + 8 * away - 4))
+    return np.where(away <= 1, (1.25 * away - 2.25) * away**2 + 1, -0.75 * (away**3 - 5 * away**2 + 8 * away - 4))
 
 
 def lanczos_line(part):
@@ -207,7 +251,8 @@ def test_remap(kernel, sampling, shift):
     x[1, 0], y[1, 0], x[1, 1] = 4 - shift + 0.5, 3 - shift + 0.5, 3e38
     out = np.full((6, 7, 2), 9, np.uint8)
     kernel("remap", "<QQQQiiQQ", params="Params", param_bytes=4, ELEMENT="uint8_t", SAMPLING=sampling)(
-        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_float(shift),))
+        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_float(shift),)
+    )
     assert (out[0, :3] == 0).all() and (out[1, 1] == 0).all()
     framed = np.pad(image.astype(np.float64), ((9, 9), (9, 9), (0, 0)))
     for i, j in np.ndindex(6, 7):
@@ -219,7 +264,7 @@ def test_remap(kernel, sampling, shift):
             a, b = int(u), int(v)
             across, down = LINES[sampling](u - a), LINES[sampling](v - b)
             reach = len(across) // 2 - 1
-            around = framed[b - reach:b + reach + 2, a - reach:a + reach + 2]
+            around = framed[b - reach : b + reach + 2, a - reach : a + reach + 2]
             expected = np.einsum("y,x,yxc->c", down, across, around).clip(0, 255)
         else:
             expected = framed[int(v), int(u)]
@@ -230,17 +275,22 @@ def test_remap(kernel, sampling, shift):
 @pytest.mark.parametrize("linear", [0, 1])
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_warp(kernel, ndim, linear, fill):
-    image = noise(*(5, 7, 9)[3 - ndim:], 2)
+    image = noise(*(5, 7, 9)[3 - ndim :], 2)
     size, target = image.shape[:ndim][::-1], (8, 6, 4)[:ndim]
     matrix = np.array([[0.9, 0.1, 0.2, -0.8131], [-0.05, 1.1, 0.1, 1.3173], [0.1, 0.3, 0.8, 0.3311]], np.float32)
     out = np.zeros((*target[::-1], 2), np.float32)
     sizes = [*size, 1][:3], [*target, 1][:3]
     kernel("warp", "<QQ12f3i3iIIfI", FROM="uint8_t", TO="float", LINEAR=linear, NDIM=ndim)(
-        (address(out), address(image), *matrix.ravel(), *sizes[0], *sizes[1], 2, fill is not None, fill or 0, 0))
+        (address(out), address(image), *matrix.ravel(), *sizes[0], *sizes[1], 2, fill is not None, fill or 0, 0)
+    )
 
     def pixel(at):
         inside = [min(max(i, 0), extent - 1) for i, extent in zip(at, size)]
-        return np.full(2, fill) if fill is not None and inside != list(at) else image[tuple(inside[::-1])].astype(np.float64)
+        return (
+            np.full(2, fill)
+            if fill is not None and inside != list(at)
+            else image[tuple(inside[::-1])].astype(np.float64)
+        )
 
     for index in np.ndindex(*target[::-1]):
         place = np.array([index[ndim - 1 - d] + 0.5 for d in range(ndim)])
@@ -248,25 +298,34 @@ def test_warp(kernel, ndim, linear, fill):
         if linear:
             first, q = np.floor(place - 0.5).astype(int), (place - 0.5) % 1
             corners = np.ndindex(*[2] * ndim)
-            expected = sum(np.prod([q[d] if c[d] else 1 - q[d] for d in range(ndim)]) * pixel([first[d] + c[d] for d in range(ndim)]) for c in corners)
+            expected = sum(
+                np.prod([q[d] if c[d] else 1 - q[d] for d in range(ndim)])
+                * pixel([first[d] + c[d] for d in range(ndim)])
+                for c in corners
+            )
         else:
             expected = pixel(list(np.floor(place).astype(int)))
         np.testing.assert_allclose(out[index], expected, atol=0.02)
 
 
-@pytest.mark.parametrize("source,dtype", [("uint8_t", np.uint8), ("int8_t", np.int8), ("uint64_t", np.uint64), ("int64_t", np.int64)])
+@pytest.mark.parametrize(
+    "source,dtype", [("uint8_t", np.uint8), ("int8_t", np.int8), ("uint64_t", np.uint64), ("int64_t", np.int64)]
+)
 def test_lookup(kernel, source, dtype):
     values, info = np.array([7, -1.5, 2, 9], np.float32), np.iinfo(dtype)
     batch = [np.array([0, 1, 2, 3, 4, info.max, info.min], dtype), np.array([], dtype), np.array([2], dtype)]
     made = [np.zeros(keys.shape, np.float32) for keys in batch]
     rows = [(address(out), address(keys), keys.size) for out, keys in zip(made, batch)]
     kernel("lookup", "<QQQ", params="Params", param_bytes=16, FROM=source, TO="float")(
-        *rows, param=(ctypes.c_uint64(address(values)), ctypes.c_uint64(3)))
+        *rows, param=(ctypes.c_uint64(address(values)), ctypes.c_uint64(3))
+    )
     least = 7 if info.min == 0 else 9
     np.testing.assert_array_equal(np.concatenate(made), [7, -1.5, 2, 9, 9, 9, least, 2])
 
 
-@pytest.mark.parametrize("source,dtype", [("int32_t", np.int32), ("float", np.float32), ("bool", np.bool_), ("uint64_t", np.uint64)])
+@pytest.mark.parametrize(
+    "source,dtype", [("int32_t", np.int32), ("float", np.float32), ("bool", np.bool_), ("uint64_t", np.uint64)]
+)
 def test_one_hot(kernel, source, dtype):
     numbers = np.array([[0, 1, 2], [3, 1, 0]]).astype(dtype)
     if dtype in (np.int32, np.float32):
@@ -279,10 +338,15 @@ def test_one_hot(kernel, source, dtype):
     whole = np.nan_to_num(numbers.astype(np.float64)).astype(np.int64) if dtype == np.float32 else numbers
     on, off = 0x3C00, 0xFFFF
     for axis in range(3):
-        expected = np.where(np.expand_dims(whole, axis) == np.arange(3).reshape([3 if a == axis else 1 for a in range(3)]), on, off)
+        expected = np.where(
+            np.expand_dims(whole, axis) == np.arange(3).reshape([3 if a == axis else 1 for a in range(3)]), on, off
+        )
         out = np.zeros(expected.shape, np.uint16)
-        kernel("one_hot", row, **names)((address(out), address(numbers), out.size, 3, int(np.prod(numbers.shape[axis:]))),
-                                        (address(out), address(numbers), 0, 0, 0), param=(ctypes.c_uint64(on), ctypes.c_uint64(off)))
+        kernel("one_hot", row, **names)(
+            (address(out), address(numbers), out.size, 3, int(np.prod(numbers.shape[axis:]))),
+            (address(out), address(numbers), 0, 0, 0),
+            param=(ctypes.c_uint64(on), ctypes.c_uint64(off)),
+        )
         np.testing.assert_array_equal(out, expected)
 
 
@@ -309,7 +373,9 @@ def test_mirrored_points(kernel):
     points, pairs = noise(11, 3, dtype=np.float32), noise(4, 2, dtype=np.float32)
     out, turned = np.zeros_like(points), np.zeros_like(pairs)
     kernel("coord_flip", "<QQQII3fI")(
-        (address(out), address(points), 33, 3, 0b101, 1, 0, 20, 0), (address(turned), address(pairs), 8, 2, 0b10, 0, 3, 0, 0))
+        (address(out), address(points), 33, 3, 0b101, 1, 0, 20, 0),
+        (address(turned), address(pairs), 8, 2, 0b10, 0, 3, 0, 0),
+    )
     np.testing.assert_array_equal(out, points * np.float32([-1, 1, -1]) + np.float32([1, 0, 20]))
     np.testing.assert_array_equal(turned, pairs * np.float32([1, -1]) + np.float32([0, 3]))
 
@@ -329,11 +395,17 @@ def test_mirrored_boxes(kernel, has_ends):
 
 def test_normalize(kernel):
     image = noise(7, 5, 3)
-    out, means, scales = np.zeros(image.shape, np.float32), np.array([100, 110, 120], np.float32), np.array([0.5], np.float32)
+    out, means, scales = (
+        np.zeros(image.shape, np.float32),
+        np.array([100, 110, 120], np.float32),
+        np.array([0.5], np.float32),
+    )
     axes = [3, 1, 35, 0] + [0] * 28
     kernel("normalize", "<8Q32Q", params="Params", FROM="uint8_t", TO="float")(
         (address(image), address(out), address(means), address(scales), 1, 0, image.size, 2, *axes),
-        (address(image), address(out), address(means), address(scales), 0, 0, 0, 0, *axes), param=(ctypes.c_float(2),))
+        (address(image), address(out), address(means), address(scales), 0, 0, 0, 0, *axes),
+        param=(ctypes.c_float(2),),
+    )
     np.testing.assert_array_equal(out, (image - means) * np.float32(0.5) + 2)
 
 
@@ -343,12 +415,14 @@ def test_frames_for_optical_flow(kernel, red):
     # Memory of an engine, whose rows have gaps.
     made = [np.full((len(frame), 64), 77, np.uint8) for frame in frames]
     kernel("optical_flow", "<3Q2I", "flow_frame", "Params", CHANNELS=3)(
-        *((address(to), address(frame), frame.size // 3, frame.shape[1], 64) for to, frame in zip(made, frames)), param=(ctypes.c_uint(red),))
+        *((address(to), address(frame), frame.size // 3, frame.shape[1], 64) for to, frame in zip(made, frames)),
+        param=(ctypes.c_uint(red),),
+    )
     for to, frame in zip(made, frames):
         color = frame[..., ::-1] if red else frame
         expected = np.concatenate([color, np.full_like(color[..., :1], 255)], -1).reshape(len(frame), -1)
-        np.testing.assert_array_equal(to[:, :expected.shape[1]], expected)
-        assert (to[:, expected.shape[1]:] == 77).all()
+        np.testing.assert_array_equal(to[:, : expected.shape[1]], expected)
+        assert (to[:, expected.shape[1] :] == 77).all()
 
 
 def test_gray_frames_for_optical_flow(kernel):

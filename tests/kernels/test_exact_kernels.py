@@ -1,4 +1,5 @@
-"""The kernels of another library's arithmetic, on the host (emulator.h), against the same sums in numpy: random weights, sizes and regions, to the bit."""
+"""The kernels of another library's arithmetic, on the host (emulator.h), against the same sums in numpy: random
+weights, sizes and regions, to the bit."""
 
 import numpy as np
 import pytest
@@ -44,7 +45,12 @@ class Axis:
         for i, own in enumerate(self.weights):
             weights[: len(own), i] = own
         counts = [len(own) for own in self.weights]
-        return np.concatenate([np.array([[first + origin for first in self.firsts], counts], np.int32).ravel(), weights.view(np.int32).ravel()])
+        return np.concatenate(
+            [
+                np.array([[first + origin for first in self.firsts], counts], np.int32).ravel(),
+                weights.view(np.int32).ravel(),
+            ]
+        )
 
     def taken(self, i):
         return np.clip(self.firsts[i] + np.arange(len(self.weights[i])), 0, self.length - 1)
@@ -56,7 +62,8 @@ def fused(product, weight, total):
 
 
 def float_sum(values, weights, method):
-    """Of values (taps, ...) in float32, as the library adds them. Products of bytes or of sums of few bits are exact in float64."""
+    """Of values (taps, ...) in float32, as the library adds them. Products of bytes or of sums of few bits are exact in
+    float64."""
     total = np.zeros(values.shape[1:], np.float32)
     for k, (value, weight) in enumerate(zip(values.astype(np.float32), weights)):
         rounded = method == MEANS or k <= (len(weights) - 1) // 4 * 4
@@ -96,16 +103,38 @@ def test_across(kernel, method, channels):
     at_once = channels if channels <= 4 else 1
     for rows, width, outputs in CASES:
         clamped = method == INTEGERS
-        axis = Axis(rng, width, outputs, 4 if clamped else 9, np.float32 if method in (FLOATS, MEANS) else np.int32, clamped)
+        axis = Axis(
+            rng, width, outputs, 4 if clamped else 9, np.float32 if method in (FLOATS, MEANS) else np.int32, clamped
+        )
         image = rng.integers(0, 256, (rows, width, channels), np.uint8)
         dtype = {BYTES: np.uint8, INTEGERS: np.int32}.get(method, np.float32)
         origin = 0 if clamped else 3
         for alpha in (0, MULTIPLY, DIVIDE) if method == BYTES and channels in (2, 4) else (0,):
-            row = (place(0), place(1), place(2), outputs, width + origin, origin, rows, width * channels, outputs * channels, channels, 13, alpha, 0, 0, 0, 0, 0)
+            row = (
+                place(0),
+                place(1),
+                place(2),
+                outputs,
+                width + origin,
+                origin,
+                rows,
+                width * channels,
+                outputs * channels,
+                channels,
+                13,
+                alpha,
+                0,
+                0,
+                0,
+                0,
+                0,
+            )
             out = np.zeros((rows, outputs, channels), dtype)
             _, made, _ = kernel("exact_across", method, at_once)([row], [image, out, axis.table(origin)])
             seen = multiplied(image) if alpha == MULTIPLY else image
-            expected = np.stack([summed(seen[:, axis.taken(i)].swapaxes(0, 1), axis.weights[i], method, 13) for i in range(outputs)], 1)
+            expected = np.stack(
+                [summed(seen[:, axis.taken(i)].swapaxes(0, 1), axis.weights[i], method, 13) for i in range(outputs)], 1
+            )
             expected = divided(expected) if alpha == DIVIDE else expected
             np.testing.assert_array_equal(made, expected.astype(dtype))
 
@@ -136,7 +165,25 @@ def test_down(kernel, method):
         origin = 0 if clamped else 5
         for alpha, step, start, direction, last in variants:
             whole, share = (last, 0.0) if method == CUBIC else (0, last)
-            row = (place(0), place(1), place(2), outputs, height + origin, origin, elements, elements, elements, step, 13, alpha, start, direction, whole, share, 0)
+            row = (
+                place(0),
+                place(1),
+                place(2),
+                outputs,
+                height + origin,
+                origin,
+                elements,
+                elements,
+                elements,
+                step,
+                13,
+                alpha,
+                start,
+                direction,
+                whole,
+                share,
+                0,
+            )
             out = np.zeros((outputs, elements), np.uint8)
             _, made, _ = kernel("exact_down", method)([row], [image, out, axis.table(origin)])
             seen = multiplied(image.reshape(height, -1, step)).reshape(height, -1) if alpha == MULTIPLY else image
@@ -144,19 +191,28 @@ def test_down(kernel, method):
             for i in range(outputs):
                 values, weights = seen[axis.taken(i)], axis.weights[i]
                 if method == LINEAR:
-                    total = sum((weight * (value >> 4)) >> 16 for weight, value in zip(weights.astype(np.int64), values.astype(np.int64)))
+                    total = sum(
+                        (weight * (value >> 4)) >> 16
+                        for weight, value in zip(weights.astype(np.int64), values.astype(np.int64))
+                    )
                     expected.append((total + 2 >> 2).clip(0, 255))
                 elif method == CUBIC:
                     scaled = weights.astype(np.float32) * np.float32(1 / ONE**2)
                     p = values.astype(np.float32) * scaled[:, None]
                     floats = np.rint(p[0] + (p[1] + (p[2] + p[3]))).clip(0, 255)
-                    wrapped = (np.tensordot(weights.astype(np.int64), values.astype(np.int64), 1) + (1 << 21)).astype(np.int32)
+                    wrapped = (np.tensordot(weights.astype(np.int64), values.astype(np.int64), 1) + (1 << 21)).astype(
+                        np.int32
+                    )
                     at = np.arange(elements)
                     of_floats = (start + direction * (at // step)) * step + at % step < whole
                     expected.append(np.where(of_floats, floats, (wrapped >> 22).clip(0, 255)))
                 elif method == WHOLE:
                     total = values.sum(0, dtype=np.int64)
-                    expected.append(np.rint(total.astype(np.float32) * np.float32(share)).clip(0, 255) if share else (total + 2 >> 2) & 255)
+                    expected.append(
+                        np.rint(total.astype(np.float32) * np.float32(share)).clip(0, 255)
+                        if share
+                        else (total + 2 >> 2) & 255
+                    )
                 else:
                     total = summed(values, weights, method, 13)
                     expected.append(total if method == BYTES else np.rint(total).clip(0, 255))
@@ -182,13 +238,25 @@ def test_copy(tmp_path):
 def test_normalization_by_tables(tmp_path):
     """A window of an image, mirrored, with a pixel outside of it and a channel that the image does not have."""
     rng = np.random.default_rng(2)
-    run = table_kernel(tmp_path, "crop_mirror_normalize", "<6Q2I" + 5 * "2q4I", SRC="uint8_t", DST="float", NDIM=3, TABLES=1)
+    run = table_kernel(
+        tmp_path, "crop_mirror_normalize", "<6Q2I" + 5 * "2q4I", SRC="uint8_t", DST="float", NDIM=3, TABLES=1
+    )
     image = rng.integers(0, 256, (4, 6, 3), np.uint8)
     tables, fill = rng.normal(size=(3, 256)).astype(np.float32), np.float32([7, 8, 9, 10])
     out = np.zeros((4, 2, 6), np.float32)
     # stride, anchor, source, window, mirror: of channels, rows and columns
     dimensions = [(1, 0, 3, 4, 0, 0), (18, 1, 4, 2, 0, 0), (3, 1, 6, 6, 1, 0), *2 * [(0,) * 6]]
-    row = (place(0), place(1), place(2), 0, place(3), out.size, 0, 3, *(value for dimension in dimensions for value in dimension))
+    row = (
+        place(0),
+        place(1),
+        place(2),
+        0,
+        place(3),
+        out.size,
+        0,
+        3,
+        *(value for dimension in dimensions for value in dimension),
+    )
     made = run([row], [out, image, tables, fill])[0]
     expected = np.broadcast_to(fill[:, None, None], out.shape).copy()
     for channel in range(3):

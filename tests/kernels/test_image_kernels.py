@@ -1,4 +1,5 @@
-"""The kernels of masks, canvases, displacements, projections and sensors on the host, against the recorded answers of DALI."""
+"""The kernels of masks, canvases, displacements, projections and sensors on the host, against the recorded answers of
+DALI."""
 
 import ctypes
 import json
@@ -8,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from emulator import HERE, needs_compiler, place, table_kernel
-from test_elementwise_kernels import address, kernel, noise
+from test_elementwise_kernels import address, noise
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "float": np.float32}
 
@@ -23,7 +24,9 @@ def recorded(module, name):
         def array(at):
             return np.frombuffer(archive.read(at["key"]), np.dtype(at["dtype"])).reshape(at["shape"])
 
-        return {name: [array(a) for a in batch] for name, batch in case["inputs"].items()}, [[array(a) for a in batch] for batch in case["outputs"]]
+        return {name: [array(a) for a in batch] for name, batch in case["inputs"].items()}, [
+            [array(a) for a in batch] for batch in case["outputs"]
+        ]
 
 
 def c_type(array):
@@ -32,12 +35,20 @@ def c_type(array):
 
 # ---- masks
 
+
 def test_grid_mask(kernel):
     inputs, outputs = recorded("augmentations", "grid_mask")
     angles, tiles = inputs["A"], inputs["T"]
     # Tile, ratio, angle, shift of each output.
-    every = [lambda i: (100, .5, 0, 0, 0), lambda i: (10, .3, .4, 0, 0), lambda i: (tiles[i], .5, angles[i], 3, -1.5), lambda i: (9, angles[i], 0, 0, 0),
-             lambda i: (5, .5, 0, 0, 0), lambda i: (1, .5, 0, 0, 0), lambda i: (10, 1, 0, 0, 0)]
+    every = [
+        lambda i: (100, 0.5, 0, 0, 0),
+        lambda i: (10, 0.3, 0.4, 0, 0),
+        lambda i: (tiles[i], 0.5, angles[i], 3, -1.5),
+        lambda i: (9, angles[i], 0, 0, 0),
+        lambda i: (5, 0.5, 0, 0, 0),
+        lambda i: (1, 0.5, 0, 0, 0),
+        lambda i: (10, 1, 0, 0, 0),
+    ]
     for how, wanted in zip(every, outputs):
         run = kernel("grid_mask", "<5Q5fI", ELEMENT=c_type(wanted[0]))
         images = [image.astype(wanted[0].dtype) for image in inputs["X"]]
@@ -46,13 +57,27 @@ def test_grid_mask(kernel):
         for i, (image, out) in enumerate(zip(images, made)):
             tile, ratio, angle, *shift = (np.float32(value) for value in how(i))
             height, width, channels = image.shape
-            rows.append((address(out), address(image), height * width, width, channels, ratio, np.cos(angle) / tile, np.sin(angle) / tile, *(s / tile for s in shift), 0))
+            rows.append(
+                (
+                    address(out),
+                    address(image),
+                    height * width,
+                    width,
+                    channels,
+                    ratio,
+                    np.cos(angle) / tile,
+                    np.sin(angle) / tile,
+                    *(s / tile for s in shift),
+                    0,
+                )
+            )
         run(*rows)
         for found, expected in zip(made, wanted):
             np.testing.assert_array_equal(found, expected)
 
 
 # ---- canvases
+
 
 def canvas(sources, regions, size, dtype):
     """The canvas, its row, and what must live meanwhile; regions: index of the source, from, extent, to."""
@@ -66,7 +91,9 @@ def canvas(sources, regions, size, dtype):
     return out, (address(out), address(table), len(regions), size[0] * size[1], size[1], out.shape[2]), table
 
 
-@pytest.mark.parametrize("output,source,size", [(1, "uint8_t", (9, 9)), (2, "uint8_t", (20, 30)), (7, "uint8_t", (6, 8))])
+@pytest.mark.parametrize(
+    "output,source,size", [(1, "uint8_t", (9, 9)), (2, "uint8_t", (20, 30)), (7, "uint8_t", (6, 8))]
+)
 def test_multi_paste(kernel, output, source, size):
     inputs, outputs = recorded("augmentations", "multi_paste")
     wanted = outputs[output]
@@ -76,7 +103,9 @@ def test_multi_paste(kernel, output, source, size):
         start = anchors if output == 1 else np.zeros_like(anchors)
         extent = shapes if output == 2 else np.array(images[0].shape[:2]) - start
         to = anchors if output == 2 else np.zeros_like(anchors)
-        made.append(canvas(images, list(zip(ids.tolist(), start.tolist(), extent.tolist(), to.tolist())), size, expected.dtype))
+        made.append(
+            canvas(images, list(zip(ids.tolist(), start.tolist(), extent.tolist(), to.tolist())), size, expected.dtype)
+        )
     kernel("multi_paste", "<6Q", FROM=source, TO=c_type(wanted[0]))(*(row for _, row, _ in made))
     for (found, *_), expected in zip(made, wanted):
         np.testing.assert_array_equal(found, expected)
@@ -90,6 +119,7 @@ def test_a_canvas_without_regions_is_black(kernel):
 
 # ---- displacements
 
+
 class Params(ctypes.Structure):
     _fields_ = [("waves", ctypes.c_float * 6), ("most", ctypes.c_uint), ("is_linear", ctypes.c_uint)]
 
@@ -99,8 +129,21 @@ FREQUENCY = 2 * np.pi / 128
 
 def displaced(kernel, entry, images, waves=(0,) * 6, most=0, linear=0, fill=0.0, mask=None, key=0):
     made = [np.full_like(image, 77) for image in images]
-    rows = [(address(out), address(image), key, i * 65537, image.shape[0] * image.shape[1], image.shape[2], image.shape[1], image.shape[0], mask[i] if mask else 1, fill)
-            for i, (image, out) in enumerate(zip(images, made))]
+    rows = [
+        (
+            address(out),
+            address(image),
+            key,
+            i * 65537,
+            image.shape[0] * image.shape[1],
+            image.shape[2],
+            image.shape[1],
+            image.shape[0],
+            mask[i] if mask else 1,
+            fill,
+        )
+        for i, (image, out) in enumerate(zip(images, made))
+    ]
     run = kernel("displace", "<6QiiIf", entry=entry, params="Params", param_bytes=32, ELEMENT=c_type(images[0]))
     run(*rows, param=(Params((ctypes.c_float * 6)(*waves), most, linear),))
     return made
@@ -125,8 +168,12 @@ def test_sphere(kernel):
 
 def test_water(kernel):
     inputs, outputs = recorded("augmentations", "water")
-    nearly(displaced(kernel, "water", inputs["X"], waves=(10, FREQUENCY, 0) * 2, mask=[int(m) for m in inputs["M"]]), outputs[0], 0)
-    nearly(displaced(kernel, "water", inputs["X"], waves=(3, .3, .5, 5, .2, .1), linear=1, fill=9), outputs[1], 1)
+    nearly(
+        displaced(kernel, "water", inputs["X"], waves=(10, FREQUENCY, 0) * 2, mask=[int(m) for m in inputs["M"]]),
+        outputs[0],
+        0,
+    )
+    nearly(displaced(kernel, "water", inputs["X"], waves=(3, 0.3, 0.5, 5, 0.2, 0.1), linear=1, fill=9), outputs[1], 1)
 
 
 def test_jitter(kernel):
@@ -141,7 +188,7 @@ def test_jitter(kernel):
 # ---- projections
 
 BORDERS = ["constant", "replicate", "reflect", "reflect_101", "wrap"]
-MATRIX = np.array([1.1, .2, -3., -.1, .9, 2., .001, -.002, 1.], np.float32).reshape(3, 3)
+MATRIX = np.array([1.1, 0.2, -3.0, -0.1, 0.9, 2.0, 0.001, -0.002, 1.0], np.float32).reshape(3, 3)
 
 
 def mapped(matrix, inverse_map, corner):
@@ -162,30 +209,53 @@ def projected(kernel, images, maps, sampling, border, sizes, fill=(0,) * 4, plan
         coarse = int(image.dtype == np.int16 or channels == 2)
         for plane in range(planes):
             to, start = (address(a) + plane * a[0].nbytes if planes > 1 else address(a) for a in (out, image))
-            rows.append((to, start, *matrix.ravel(), height * width, source[1], source[0], width, channels, coarse, BORDERS.index(border), *fill))
+            rows.append(
+                (
+                    to,
+                    start,
+                    *matrix.ravel(),
+                    height * width,
+                    source[1],
+                    source[0],
+                    width,
+                    channels,
+                    coarse,
+                    BORDERS.index(border),
+                    *fill,
+                )
+            )
         made.append(out)
     kernel("perspective", "<2Q9dQ2i4I4f", ELEMENT=c_type(images[0]), SAMPLING=sampling)(*rows)
     return made
 
 
-@pytest.mark.parametrize("name,sampling,borders,fill", [
-    ("warp_perspective", 1, ["constant", "replicate", "reflect", "reflect_101", "wrap"], (255, 1, 3, 0)),
-    ("warp_perspective_cubic", 2, ["constant", "replicate", "reflect_101"], (255, 1, 3, 0)),
-    ("warp_perspective_coarse", 1, ["constant"], (100,) * 4),
-    ("warp_perspective_of_floats", 1, ["constant"], (-9,) * 4),
-    ("warp_perspective_cubic_of_floats", 2, ["constant"], (-9,) * 4),
-    ("warp_perspective_of_planes", 1, ["constant"], (9,) * 4),
-])
+@pytest.mark.parametrize(
+    "name,sampling,borders,fill",
+    [
+        ("warp_perspective", 1, ["constant", "replicate", "reflect", "reflect_101", "wrap"], (255, 1, 3, 0)),
+        ("warp_perspective_cubic", 2, ["constant", "replicate", "reflect_101"], (255, 1, 3, 0)),
+        ("warp_perspective_coarse", 1, ["constant"], (100,) * 4),
+        ("warp_perspective_of_floats", 1, ["constant"], (-9,) * 4),
+        ("warp_perspective_cubic_of_floats", 2, ["constant"], (-9,) * 4),
+        ("warp_perspective_of_planes", 1, ["constant"], (9,) * 4),
+    ],
+)
 def test_projections(kernel, name, sampling, borders, fill):
     inputs, outputs = recorded("augmentations", name)
     images, planes = inputs["X"], 3 if name.endswith("planes") else 1
     sizes = [image.shape[-2:] if planes > 1 else image.shape[:2] for image in images]
     for i, border in enumerate(borders):
-        ways = [([mapped(MATRIX, True, True)] * 3, sizes), ([mapped(m, False, False) for m in inputs["M"]], sizes), ([mapped(MATRIX, True, True)] * 3, [(20, 16)] * 3)]
-        for (maps, shapes), wanted in zip(ways, outputs[3 * i:]):
+        ways = [
+            ([mapped(MATRIX, True, True)] * 3, sizes),
+            ([mapped(m, False, False) for m in inputs["M"]], sizes),
+            ([mapped(MATRIX, True, True)] * 3, [(20, 16)] * 3),
+        ]
+        for (maps, shapes), wanted in zip(ways, outputs[3 * i :]):
             for found, expected in zip(projected(kernel, images, maps, sampling, border, shapes, fill, planes), wanted):
                 difference = np.abs(found.astype(float) - expected)
-                assert difference.max() <= (1 if found.dtype != np.float32 else 2e-2) and (found.dtype == np.float32 or difference.mean() < 0.02)
+                assert difference.max() <= (1 if found.dtype != np.float32 else 2e-2) and (
+                    found.dtype == np.float32 or difference.mean() < 0.02
+                )
 
 
 def test_cubic_projections_far_outside(kernel):
@@ -203,22 +273,37 @@ def test_nearest_projections_are_the_hosts_to_the_last_bit(kernel):
     for i, wanted in enumerate(outputs):
         images = [image.astype(wanted[0].dtype) for image in inputs["X"]]
         maps = [mapped(m, i % 2 == 0, i % 4 < 2) for m in inputs["M"]]
-        for made, expected in zip(projected(kernel, images, maps, 0, "replicate", [image.shape[:2] for image in images]), wanted):
+        for made, expected in zip(
+            projected(kernel, images, maps, 0, "replicate", [image.shape[:2] for image in images]), wanted
+        ):
             np.testing.assert_array_equal(made, expected)
 
 
 # ---- sensors
 
+
 def debayered(kernel, images, position, algorithm):
     channels = [3, 3, 1, 3][algorithm]
     made = [np.full((*image.shape, channels), 77, image.dtype) for image in images]
-    rows = [(address(out), address(image), *image.shape, 1 - position[0], 1 - position[1]) for image, out in zip(images, made)]
+    rows = [
+        (address(out), address(image), *image.shape, 1 - position[0], 1 - position[1])
+        for image, out in zip(images, made)
+    ]
     kernel("debayer", "<2Q4I", ELEMENT=c_type(images[0]), ALGORITHM=algorithm)(*rows)
     return made
 
 
-@pytest.mark.parametrize("name,first,input,algorithm", [("debayer", 0, "X", 0), ("debayer_algorithms", 0, "X", 1), ("debayer_algorithms", 4, "X", 2),
-                                                        ("debayer_algorithms", 8, "W", 1), ("debayer_algorithms", 12, "W", 2), ("debayer_by_gradients", 0, "X", 3)])
+@pytest.mark.parametrize(
+    "name,first,input,algorithm",
+    [
+        ("debayer", 0, "X", 0),
+        ("debayer_algorithms", 0, "X", 1),
+        ("debayer_algorithms", 4, "X", 2),
+        ("debayer_algorithms", 8, "W", 1),
+        ("debayer_algorithms", 12, "W", 2),
+        ("debayer_by_gradients", 0, "X", 3),
+    ],
+)
 def test_debayer(kernel, name, first, input, algorithm):
     inputs, outputs = recorded("augmentations", name)
     for i, position in enumerate([(y, x) for y in (0, 1) for x in (0, 1)]):
@@ -242,7 +327,9 @@ def lab_tables():
     linear = np.arange(256) / 255
     linear = np.rint(2040 * np.where(linear <= 0.04045, linear / 12.92, ((linear + 0.055) / 1.055) ** 2.4))
     to_xyz = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
-    from_xyz = np.array([[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]])
+    from_xyz = np.array(
+        [[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]]
+    )
     white = np.array([0.950456, 1.0, 1.088754])
     parts = np.zeros((3, 256, 4), np.int32)
     parts[..., :3] = np.rint(4096 * to_xyz / white[:, None]).T[:, None] * linear[None, :, None]
@@ -253,18 +340,35 @@ def lab_tables():
     roots = np.rint(32768 * np.where(value < 0.008856, value * 7.787 + 16 / 116, cube))
     light = np.arange(256) * 100 / 255
     dark, root = light * 27 / 24389, (light + 16) / 116
-    lightness = np.where((np.arange(256) <= 20)[:, None], np.stack([dark, 16 / 116 + dark * 841 / 108], 1), np.stack([root ** 3, root], 1))
+    lightness = np.where(
+        (np.arange(256) <= 20)[:, None], np.stack([dark, 16 / 116 + dark * 841 / 108], 1), np.stack([root**3, root], 1)
+    )
     level = np.arange(256)
-    moves = np.stack([((5 * level * 53687 + 128) >> 13) - 128 * 16384 // 500, ((level * 41943 + 16) >> 9) - 128 * 16384 // 200 + 1], 1)
+    moves = np.stack(
+        [((5 * level * 53687 + 128) >> 13) - 128 * 16384 // 500, ((level * 41943 + 16) >> 9) - 128 * 16384 // 200 + 1],
+        1,
+    )
     back = np.arange(4096) / 4096
-    levels = np.rint(255 * np.where(back <= 0.0031308, 12.92 * back, 1.055 * np.maximum(back, 1e-9) ** (1 / 2.4) - 0.055))
+    levels = np.rint(
+        255 * np.where(back <= 0.0031308, 12.92 * back, 1.055 * np.maximum(back, 1e-9) ** (1 / 2.4) - 0.055)
+    )
     words = [parts, roots, np.rint(16384 * lightness), moves, np.rint(4096 * from_xyz * white)]
-    return np.frombuffer(b"".join(word.astype(np.int32).tobytes() for word in words) + levels.astype(np.uint8).tobytes(), np.uint8)
+    return np.frombuffer(
+        b"".join(word.astype(np.int32).tobytes() for word in words) + levels.astype(np.uint8).tobytes(), np.uint8
+    )
 
 
-@pytest.mark.parametrize("name,output,tiles,limit,luma_only", [
-    ("clahe_gray", 0, (4, 4), 2., False), ("clahe_gray", 1, (1, 1), 1.5, False), ("clahe_gray", 2, (3, 5), .5, False), ("clahe_gray", 4, (8, 2), 0., False),
-    ("clahe_colour", 0, (4, 4), 2., True), ("clahe_colour", 1, (2, 3), 3., False)])
+@pytest.mark.parametrize(
+    "name,output,tiles,limit,luma_only",
+    [
+        ("clahe_gray", 0, (4, 4), 2.0, False),
+        ("clahe_gray", 1, (1, 1), 1.5, False),
+        ("clahe_gray", 2, (3, 5), 0.5, False),
+        ("clahe_gray", 4, (8, 2), 0.0, False),
+        ("clahe_colour", 0, (4, 4), 2.0, True),
+        ("clahe_colour", 1, (2, 3), 3.0, False),
+    ],
+)
 def test_clahe(tmp_path, name, output, tiles, limit, luma_only):
     inputs, outputs = recorded("augmentations", name)
     images = inputs["X"]
@@ -279,31 +383,61 @@ def test_clahe(tmp_path, name, output, tiles, limit, luma_only):
         most = max(1, int(limit * area / 256)) if limit > 0 else 0
         for c in range(channels):
             tables = place(2 * count, (i * channels + c) * tiles[0] * tiles[1] * 256)
-            rows.append((place(count + i, c), place(i, c), tables, place(2 * count + 1), image.shape[2], *size, *tiles, *tile, most, np.float32(255) / np.float32(area)))
-    memory = images + [np.full_like(image, 77) for image in images] + [np.zeros(len(rows) * tiles[0] * tiles[1] * 256, np.uint8), lab_tables()]
+            rows.append(
+                (
+                    place(count + i, c),
+                    place(i, c),
+                    tables,
+                    place(2 * count + 1),
+                    image.shape[2],
+                    *size,
+                    *tiles,
+                    *tile,
+                    most,
+                    np.float32(255) / np.float32(area),
+                )
+            )
+    memory = (
+        images
+        + [np.full_like(image, 77) for image in images]
+        + [np.zeros(len(rows) * tiles[0] * tiles[1] * 256, np.uint8), lab_tables()]
+    )
     for number, (entry, threads) in enumerate((("tables", 512), ("equalized", 256))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        memory = table_kernel(folder, "clahe", CLAHE, entry=entry, LUMA=int(luma_only))(rows, memory, blocks=3, threads=threads)
+        memory = table_kernel(folder, "clahe", CLAHE, entry=entry, LUMA=int(luma_only))(
+            rows, memory, blocks=3, threads=threads
+        )
     for found, expected in zip(memory[count:], outputs[output]):
         np.testing.assert_array_equal(found, expected)
 
 
 # ---- anchors
 
-@pytest.mark.parametrize("output,criteria,offset", [(0, .5, 0), (2, .2, 0), (4, .3, 1)])
+
+@pytest.mark.parametrize("output,criteria,offset", [(0, 0.5, 0), (2, 0.2, 0), (4, 0.3, 1)])
 def test_box_encoder(tmp_path, output, criteria, offset):
     inputs, outputs = recorded("boxes", "anchors")
     low = np.random.default_rng(4)
     low, more = low.uniform(0, 0.7, (12, 2)), low
     anchors = np.concatenate([low, low + more.uniform(0.05, 0.3, low.shape)], 1).astype(np.float32)
     boxes, labels, count = inputs["X"], inputs["L"], len(inputs["X"])
-    memory = boxes + labels + [np.zeros(b.shape[0], np.uint32) for b in boxes] + [np.full((12, 4), 9e9, np.float32) for _ in boxes] + [np.full(12, -7, np.int32) for _ in boxes] + [anchors]
-    rows = [(place(3 * count + i), place(4 * count + i), place(i), place(count + i), place(2 * count + i), b.shape[0]) for i, b in enumerate(boxes)]
+    memory = (
+        boxes
+        + labels
+        + [np.zeros(b.shape[0], np.uint32) for b in boxes]
+        + [np.full((12, 4), 9e9, np.float32) for _ in boxes]
+        + [np.full(12, -7, np.int32) for _ in boxes]
+        + [anchors]
+    )
+    rows = [
+        (place(3 * count + i), place(4 * count + i), place(i), place(count + i), place(2 * count + i), b.shape[0])
+        for i, b in enumerate(boxes)
+    ]
     # And one without boxes.
     memory += [np.zeros((12, 4), np.float32), np.full(12, -7, np.int32)]
     rows.append((place(5 * count + 1), place(5 * count + 2), 0, 0, 0, 0))
-    means, stds = ((.1, .2, .3, .4), (.5, .6, .7, .8)) if offset else ((0,) * 4, (1,) * 4)
+    means, stds = ((0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)) if offset else ((0,) * 4, (1,) * 4)
     params = struct.pack("<QQfIf4f4fI", place(5 * count), 12, criteria, offset, 300 if offset else 1, *means, *stds, 0)
     run = table_kernel(tmp_path, "box_encoder", "<6Q", params="Params", param_bytes=64)
     memory = run(rows, memory, blocks=1, threads=128, params=params)

@@ -41,7 +41,10 @@ def compressed(rng, matches):
         high, more = length(len(literals))
         if i == matches:
             return block + bytes([high << 4]) + more + literals, plain
-        offset, count = int(rng.integers(1, min(len(plain), 65_535) + 1)), int(rng.choice([4, 5, 18, 19, 20, 64, 273, 274, 600]))
+        offset, count = (
+            int(rng.integers(1, min(len(plain), 65_535) + 1)),
+            int(rng.choice([4, 5, 18, 19, 20, 64, 273, 274, 600])),
+        )
         if rng.random() < 0.4:
             offset = min(offset, int(rng.choice([1, 2, 3, 7, 31, 32, 33])))
         low, rest = length(count - 4)
@@ -78,7 +81,7 @@ def by_the_rules(block, size):
                 raise EOFError
             if literals > size - len(plain):
                 return plain, TOO_LONG
-            plain += block[at:at + literals]
+            plain += block[at : at + literals]
             at += literals
             if at == len(block):
                 return plain, INFLATED
@@ -123,7 +126,7 @@ def test_damaged_blocks_are_told_and_harm_nothing(inflate):
         damaged = bytearray(block)
         for _ in range(int(rng.integers(1, 4))):
             damaged[int(rng.integers(0, len(damaged)))] = int(rng.choice([0, 1, 255, rng.integers(0, 256)]))
-        blocks.append(bytes(damaged[:int(rng.integers(1, len(damaged) + 1))] if rng.random() < 0.3 else damaged))
+        blocks.append(bytes(damaged[: int(rng.integers(1, len(damaged) + 1))] if rng.random() < 0.3 else damaged))
         sizes.append(int(rng.integers(0, len(plain) + 100)) if rng.random() < 0.5 else len(plain))
     found, outcomes = inflate(blocks, sizes)
     expected = [by_the_rules(block, size) for block, size in zip(blocks, sizes)]

@@ -1,5 +1,6 @@
-"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread (emulator.h), with every
-access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand files; these need no device."""
+"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread
+(emulator.h), with every access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand
+files; these need no device."""
 
 import io
 import os
@@ -11,9 +12,26 @@ from emulator import built, needs_compiler, source
 from PIL import Image
 
 # Of the source to its namespace.
-STAGES = {"pairs": "pairs_of", "guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "dc": "dc_of", "pixels": "pixels_of"}
+STAGES = {
+    "pairs": "pairs_of",
+    "guess": "guess",
+    "link": "link",
+    "resolve": "resolve",
+    "decode": "decode",
+    "dc": "dc_of",
+    "pixels": "pixels_of",
+}
 STAGES |= {"planes": "planes_of", "upsample": "upsample"}
-HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_codes.cuh", "jpeg_scan.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
+HEADERS = [
+    "common.cuh",
+    "shared.cuh",
+    "colors.cuh",
+    "jpeg.cuh",
+    "jpeg_codes.cuh",
+    "jpeg_scan.cuh",
+    "jpeg_transform.cuh",
+    "jpeg_colors.cuh",
+]
 CUTS = {"small batches": (544, 6), "large batches": (1056, 1)}
 # As kernels/jpeg.cuh has them.
 FINE, TOO_WIDE = 0, 16
@@ -51,7 +69,11 @@ def picture(width, height, seed):
     y, x = np.mgrid[0:height, 0:width]
     wave = np.stack([np.sin(x / 17 + y / 23), np.sin(x / 31 - y / 13), np.cos(x / 41 + y / 7)], -1)
     edges = ((x // 9 + y // 5) % 7 == 0) * 60
-    return (128 + 70 * wave + edges[..., None] + rng.normal(0, rng.uniform(0, 14), (height, width, 3))).clip(0, 255).astype(np.uint8)
+    return (
+        (128 + 70 * wave + edges[..., None] + rng.normal(0, rng.uniform(0, 14), (height, width, 3)))
+        .clip(0, 255)
+        .astype(np.uint8)
+    )
 
 
 def encoded(pixels, mode="RGB", **options):
@@ -68,12 +90,15 @@ def files():
     yield encoded(picture(333, 217, 4), quality=80, subsampling="4:2:2", restart_marker_blocks=4)
     yield encoded(picture(320, 240, 5), quality=75, subsampling="4:2:0", restart_marker_rows=1, optimize=True)
     yield encoded(np.full((120, 400, 3), 90, np.uint8), quality=50, subsampling="4:2:0", optimize=True)
-    for seed, (quality, sampling) in enumerate(((40, "4:2:0"), (85, "4:2:0"), (95, "4:2:0"), (92, "4:2:2"), (70, "4:4:4"))):
+    for seed, (quality, sampling) in enumerate(
+        ((40, "4:2:0"), (85, "4:2:0"), (95, "4:2:0"), (92, "4:2:2"), (70, "4:4:4"))
+    ):
         yield encoded(picture(250, 180, 6 + seed), quality=quality, subsampling=sampling)
 
 
 def sampled(file, factors):
-    """`file` with other factors of its first component that make as many blocks of an MCU, and so other pixels; and their size."""
+    """`file` with other factors of its first component that make as many blocks of an MCU, and so other pixels; and
+    their size."""
     frame = file.index(b"\xff\xc0") + 5
     height, width = (int.from_bytes(file[frame + i : frame + i + 2], "big") for i in (0, 2))
     old, (across, down) = divmod(file[frame + 6], 16), factors
@@ -109,8 +134,8 @@ def test_pixels_are_those_of_libjpeg(emulator, cut):
         if jpeg.mcu == (1, 1):
             assert np.array_equal(pixels, expected), f"file {i}"
             continue
-        # Pillow interpolates chroma, which is repeated here. So red, green and blue of the pixels that share a chroma sample differ by
-        # their luma alone, but where they are cut off; and luma is Pillow's.
+        # Pillow interpolates chroma, which is repeated here. So red, green and blue of the pixels that share a chroma
+        # sample differ by their luma alone, but where they are cut off; and luma is Pillow's.
         luma = decoded(file, "L")
         across, down = jpeg.mcu
         y, x = np.mgrid[0 : jpeg.height, 0 : jpeg.width]
@@ -150,7 +175,9 @@ def test_a_window_is_that_part_of_the_whole(emulator, seed):
     windows = [window(jpeg) for jpeg in jpegs]
     for smooth in (False, True):
         whole = emulator(jpegs, CUTS["small batches"], [View(jpeg, smooth) for jpeg in jpegs])[1]
-        status, found = emulator(jpegs, CUTS["small batches"], [View(jpeg, smooth, part) for jpeg, part in zip(jpegs, windows)])
+        status, found = emulator(
+            jpegs, CUTS["small batches"], [View(jpeg, smooth, part) for jpeg, part in zip(jpegs, windows)]
+        )
         assert not status.any(), status
         for i, (pixels, wanted, (x, y, width, height)) in enumerate(zip(found, whole, windows)):
             assert np.array_equal(pixels, wanted[y : y + height, x : x + width]), f"file {i}, {windows[i]}, {smooth}"
@@ -213,7 +240,9 @@ def harm(jpeg, rng):
         first, length = jpeg.segments[-1]
         jpeg.segments[-1] = (first, max(8, int(length * rng.random()) // 8 * 8))
     else:
-        shuffled = [(counts, bytes(rng.permutation(list(symbols)).astype(np.uint8))) for _, (counts, symbols) in jpeg.tables]
+        shuffled = [
+            (counts, bytes(rng.permutation(list(symbols)).astype(np.uint8))) for _, (counts, symbols) in jpeg.tables
+        ]
         jpeg.tables = [(kind, table if kind == "dc" else new) for (kind, table), new in zip(jpeg.tables, shuffled)]
     jpeg.data = bytes(data)
 

@@ -5,10 +5,17 @@ import math
 import numpy as np
 import pytest
 from emulator import needs_compiler
-from test_elementwise_kernels import address, kernel, noise, stored
+from test_elementwise_kernels import address, noise
 
 KEY, SEQUENCE = 0xFEDCBA9876543210, 2**40 + 65537
-TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint32_t": np.uint32, "int64_t": np.int64, "float": np.float32, "double": np.float64}
+TYPES = {
+    "uint8_t": np.uint8,
+    "int16_t": np.int16,
+    "uint32_t": np.uint32,
+    "int64_t": np.int64,
+    "float": np.float32,
+    "double": np.float64,
+}
 
 pytestmark = needs_compiler
 
@@ -25,8 +32,10 @@ def block(key, low, high):
 
 def words(elements):
     """The first four words of every element."""
+
     def of(place):
         return block(KEY, place // 4, SEQUENCE)[place % 4]
+
     return np.array([[of(257 * e + i) for i in range(4)] for e in range(elements)], np.uint64)
 
 
@@ -34,7 +43,10 @@ def reals(elements, wide):
     """Numbers from 0 to 1: two for each element."""
     w = words(elements)
     if wide:
-        return np.stack([w[:, 0] | w[:, 1] << np.uint64(32), w[:, 2] | w[:, 3] << np.uint64(32)]).astype(np.float64) * 2.0**-64
+        return (
+            np.stack([w[:, 0] | w[:, 1] << np.uint64(32), w[:, 2] | w[:, 3] << np.uint64(32)]).astype(np.float64)
+            * 2.0**-64
+        )
     return w[:, :2].T.astype(np.float32).astype(np.float64) * 2.0**-32
 
 
@@ -68,12 +80,17 @@ def test_numbers(kernel, target):
     out = np.zeros(67, TYPES[target])
     wide = is_wide(TYPES[target])
     draw = kernel("random", ROW, entry="uniform", **flags(target))
-    draw((address(out), 67, KEY, SEQUENCE, 0, 0, -20, 120 * 2.0 ** (-64 if wide else -32), 99.5), (0, 0, KEY, SEQUENCE, 0, 0, 0, 0, 0))
+    draw(
+        (address(out), 67, KEY, SEQUENCE, 0, 0, -20, 120 * 2.0 ** (-64 if wide else -32), 99.5),
+        (0, 0, KEY, SEQUENCE, 0, 0, 0, 0, 0),
+    )
     near(out, np.minimum(reals(67, wide)[0] * 120 - 20, 99.5))
     kernel("random", ROW, entry="normal", **flags(target))((address(out), 67, KEY, SEQUENCE, 0, 0, 30, 50, 0))
     near(out, normals(67, wide) * 50 + 30)
     values = np.array([7, 1.5, -3], np.float32)
-    kernel("random", ROW, entry="one_of", **flags(target))((address(out), 67, KEY, SEQUENCE, address(values), 3, 0, 0, 0))
+    kernel("random", ROW, entry="one_of", **flags(target))(
+        (address(out), 67, KEY, SEQUENCE, address(values), 3, 0, 0, 0)
+    )
     near(out, values[(words(67)[:, 0] * np.uint64(3) >> np.uint64(32)).astype(int)])
 
 

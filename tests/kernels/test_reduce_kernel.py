@@ -1,5 +1,5 @@
-"""The kernels that fold samples along dimensions, on the host (emulator.h), against numpy: every kind, ragged batches, one chunk and
-many, samples without elements, the ends of integer types."""
+"""The kernels that fold samples along dimensions, on the host (emulator.h), against numpy: every kind, ragged batches,
+one chunk and many, samples without elements, the ends of integer types."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,23 @@ from emulator import built, needs_compiler, source
 
 MAX_AXES, THREADS = 16, 64
 AXIS = [("extent", "u8"), ("stride", "u8"), ("result", "u8")]
-ROW = [(name, "u8") for name in "from to parts means mean_step results each chunks lanes step axes".split()] + [("axis", AXIS, MAX_AXES)]
+ROW = [(name, "u8") for name in "from to parts means mean_step results each chunks lanes step axes".split()] + [
+    ("axis", AXIS, MAX_AXES)
+]
 PARAMS = [("scale", "f4"), ("epsilon", "f4"), ("ddof", "i8")]
-NAMES = {"uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "int8": "int8_t", "int16": "int16_t",
-         "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double", "bool": "bool"}
+NAMES = {
+    "uint8": "uint8_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "float32": "float",
+    "float64": "double",
+    "bool": "bool",
+}
 # Shapes of a batch, and which dimensions are folded.
 BATCHES = [
     ([(40, 30, 3), (7, 200, 3), (1, 1, 3)], (0, 1)),
@@ -76,7 +89,7 @@ def folded(program, samples, axes, result, means=None, lanes=8, chunks=1, blocks
     for sample in samples[: 1 if together else None]:
         shape = tuple(n for d, n in enumerate(sample.shape) if d not in axes)
         size = np.prod(shape, dtype=int)
-        found.append(made[at:at + size].reshape(shape))
+        found.append(made[at : at + size].reshape(shape))
         at += size
     assert at == made.size
     return found
@@ -94,7 +107,9 @@ def noise(shapes, dtype, seed=1):
 @pytest.mark.parametrize("lanes,chunks", [(1, 1), (8, 3), (64, 1), (64, 5)])
 def test_sums(compiled, shapes, axes, lanes, chunks):
     samples = noise(shapes, np.uint8)
-    found = folded(compiled("SUM", "PLAIN", np.uint8, np.uint64, np.uint64), samples, axes, np.uint64, lanes=lanes, chunks=chunks)
+    found = folded(
+        compiled("SUM", "PLAIN", np.uint8, np.uint64, np.uint64), samples, axes, np.uint64, lanes=lanes, chunks=chunks
+    )
     for sums, sample in zip(found, samples):
         np.testing.assert_array_equal(sums, sample.sum(axes, np.uint64))
 
@@ -135,7 +150,13 @@ def test_means(compiled, dtype, shapes, axes):
 def test_integers_are_rounded_and_saturate(compiled):
     samples = [np.array(values, np.uint8) for values in ([0, 1], [1, 2], [255, 255, 254], [200, 100])]
     of = lambda fold, finish, given=samples: np.ravel(
-        folded(compiled(fold, finish, np.uint8, np.uint8, np.int64 if fold == "SQUARES" else np.uint64), given, (0,), np.uint8))
+        folded(
+            compiled(fold, finish, np.uint8, np.uint8, np.int64 if fold == "SQUARES" else np.uint64),
+            given,
+            (0,),
+            np.uint8,
+        )
+    )
     np.testing.assert_array_equal(of("SUM", "MEAN"), [0, 2, 255, 150])
     np.testing.assert_array_equal(of("SUM", "PLAIN"), [1, 3, 255, 255])
     np.testing.assert_array_equal(of("SQUARES", "MEAN"), [0, 2, 255, 255])
@@ -145,12 +166,21 @@ def test_integers_are_rounded_and_saturate(compiled):
     assert folded(compiled("SUM", "PLAIN", np.int8, np.int8, np.int64), signed, (0,), np.int8)[0] == -128
 
 
-@pytest.mark.parametrize("dtype,result,accumulator", [
-    (np.uint8, np.float32, np.int64), (np.uint16, np.float32, np.int64), (np.int16, np.float32, np.int64),
-    (np.uint32, np.float32, np.float64), (np.int32, np.int32, np.int64), (np.int64, np.float32, np.float64),
-    (np.uint64, np.uint64, np.uint64), (np.float32, np.float32, np.float64)])
+@pytest.mark.parametrize(
+    "dtype,result,accumulator",
+    [
+        (np.uint8, np.float32, np.int64),
+        (np.uint16, np.float32, np.int64),
+        (np.int16, np.float32, np.int64),
+        (np.uint32, np.float32, np.float64),
+        (np.int32, np.int32, np.int64),
+        (np.int64, np.float32, np.float64),
+        (np.uint64, np.uint64, np.uint64),
+        (np.float32, np.float32, np.float64),
+    ],
+)
 def test_squares(compiled, dtype, result, accumulator):
-    sample, = noise([(6, 5)], dtype)
+    (sample,) = noise([(6, 5)], dtype)
     square = sample.astype(np.float64) ** 2
     if np.dtype(dtype).itemsize == 8:
         # A product keeps its low bits.
@@ -162,7 +192,7 @@ def test_squares(compiled, dtype, result, accumulator):
         # And so does their sum.
         total = np.add.reduce(sample.astype(accumulator) ** 2, 0)
         square = np.broadcast_to(total.astype(np.float64) / 6, (6, 5))
-    found, = folded(compiled("SQUARES", "MEAN", dtype, result, accumulator), [sample], (0,), result)
+    (found,) = folded(compiled("SQUARES", "MEAN", dtype, result, accumulator), [sample], (0,), result)
     expected = square.mean(0)
     if result != np.float32:
         expected = np.clip(expected, np.iinfo(result).min, np.iinfo(result).max)
@@ -170,9 +200,9 @@ def test_squares(compiled, dtype, result, accumulator):
 
 
 def test_variances_of_no_dimension(compiled):
-    sample, = noise([(3, 4)], np.float32)
+    (sample,) = noise([(3, 4)], np.float32)
     program = compiled("DISTANCES", "MEAN", np.float32, np.float32, np.float64)
-    found, = folded(program, [sample], (), np.float32, [np.zeros((3, 4))], ddof=1)
+    (found,) = folded(program, [sample], (), np.float32, [np.zeros((3, 4))], ddof=1)
     np.testing.assert_array_equal(found, np.zeros((3, 4)))
 
 
@@ -186,7 +216,11 @@ def test_distances_from_means(compiled, finish, ddof):
     found = folded(program, samples, axes, np.float32, means, lanes=4, chunks=3, ddof=ddof, scale=2, epsilon=0.5)
     for result, sample, mean in zip(found, samples, means):
         degrees = sample.size / 3 - ddof
-        variance = ((sample - mean.astype(np.float32).astype(np.float64)) ** 2).sum(axes) / degrees if degrees > 0 else np.zeros(3)
+        variance = (
+            ((sample - mean.astype(np.float32).astype(np.float64)) ** 2).sum(axes) / degrees
+            if degrees > 0
+            else np.zeros(3)
+        )
         expected = {"MEAN": variance, "ROOT": np.sqrt(variance), "SCALE": 2 / np.sqrt(variance + 0.5)}[finish]
         np.testing.assert_allclose(result, expected, rtol=1e-5)
 
@@ -194,11 +228,18 @@ def test_distances_from_means(compiled, finish, ddof):
 def test_samples_with_common_results(compiled):
     samples = noise([(40, 30, 3), (7, 20, 3), (1, 1, 3)], np.float32)
     elements = np.concatenate([sample.reshape(-1, 3) for sample in samples]).astype(np.float64)
-    found, = folded(compiled("SUM", "MEAN", np.float32, np.float32, np.float64), samples, (0, 1), np.float32, chunks=4, together=True)
+    (found,) = folded(
+        compiled("SUM", "MEAN", np.float32, np.float32, np.float64),
+        samples,
+        (0, 1),
+        np.float32,
+        chunks=4,
+        together=True,
+    )
     np.testing.assert_allclose(found, elements.mean(0), rtol=1e-6)
 
 
 def test_truth_values(compiled):
     sample = np.array([[1, 0, 7, 255], [0, 0, 1, 0]], np.uint8)
-    found, = folded(compiled("SUM", "MEAN", bool, np.float32, np.uint64), [sample], (1,), np.float32)
+    (found,) = folded(compiled("SUM", "MEAN", bool, np.float32, np.uint64), [sample], (1,), np.float32)
     np.testing.assert_array_equal(found, [0.75, 0.25])

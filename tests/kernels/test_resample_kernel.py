@@ -1,5 +1,6 @@
-"""The kernel that resizes, on the host (emulator.h), against the formula in numpy: every type of source and order of axes that it
-has code of its own for, tiles of one part and of many, regions that reach outside of the image, and mirrored ones."""
+"""The kernel that resizes, on the host (emulator.h), against the formula in numpy: every type of source and order of
+axes that it has code of its own for, tiles of one part and of many, regions that reach outside of the image, and
+mirrored ones."""
 
 import math
 from types import SimpleNamespace
@@ -12,13 +13,44 @@ TILE_H, TILE_W, ROWS_AT_ONCE = 16, 32, 32
 NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
-AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4"),
-        ("origin", "i4"), ("is_merged", "i4"), ("is_split", "i4"), ("made", "u8")]
-HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "matrix.cuh", "resample_axis.cuh", "resample_split.cuh",
-           "resample_bytes.cuh", "pairs.cuh", "resample_planes.cuh"]
+AXIS = [
+    ("start", "f4"),
+    ("scale", "f4"),
+    ("table_scale", "f4"),
+    ("filter", "i4"),
+    ("taps", "i4"),
+    ("length", "i4"),
+    ("size", "i4"),
+    ("origin", "i4"),
+    ("is_merged", "i4"),
+    ("is_split", "i4"),
+    ("made", "u8"),
+]
+HEADERS = [
+    "common.cuh",
+    "colors.cuh",
+    "planes.cuh",
+    "matrix.cuh",
+    "resample_axis.cuh",
+    "resample_split.cuh",
+    "resample_bytes.cuh",
+    "pairs.cuh",
+    "resample_planes.cuh",
+]
 ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
-NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
-             ("channels", "i4"), ("unused", "i4"), ("factor", "f4", 4), ("bias", "f4", 4), ("fill", "f4", 4)]
+NORMALIZE = [
+    ("window_h", "i4"),
+    ("window_w", "i4"),
+    ("anchor_y", "i4"),
+    ("anchor_x", "i4"),
+    ("mirror", "i4"),
+    ("planar", "i4"),
+    ("channels", "i4"),
+    ("unused", "i4"),
+    ("factor", "f4", 4),
+    ("bias", "f4", 4),
+    ("fill", "f4", 4),
+]
 
 pytestmark = needs_compiler
 
@@ -30,7 +62,8 @@ def both(resample):
 
 
 def has_many_rows(y):
-    """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/geometry/resize/gpu.rs has it."""
+    """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/geometry/resize/gpu.rs
+    has it."""
     _, scale, _, _, taps, length, *_ = y
     return math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length) + taps + 1 > ROWS_AT_ONCE
 
@@ -47,7 +80,9 @@ class Programs:
     def get(self, many):
         if many not in self.made:
             definitions = self.definitions | ({"MANY_ROWS": 1} if many else {})
-            self.made[many] = built(self.new_folder("kernel"), "resample", HEADERS, both(source("resample.cu")), definitions.items())
+            self.made[many] = built(
+                self.new_folder("kernel"), "resample", HEADERS, both(source("resample.cu")), definitions.items()
+            )
         return self.made[many]
 
 
@@ -67,19 +102,34 @@ def normalizing(tmp_path_factory):
 
 
 def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
-    """As the host describes it: an axis that shows `region` of `length` pixels in `size`, counted from pixel `origin`."""
+    """As the host describes it: an axis that shows `region` of `length` pixels in `size`, counted from pixel
+    `origin`."""
     low, high = (end - origin for end in region or (0, length))
     scale = (high - low) / size
     if kind == NEAREST:
         return (low, scale, 0, kind, 1, length, size, origin, 0, 0, 0)
     entries, width = TABLES[kind]
     support = width * max(1, abs(scale))
-    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin, 0, 0, 0)
+    return (
+        low + 0.5 * scale - 0.5 - support / 2,
+        scale,
+        entries / support,
+        kind,
+        math.ceil(support),
+        length,
+        size,
+        origin,
+        0,
+        0,
+        0,
+    )
 
 
 def matrix(axis):
     """What each output pixel is of the source pixels."""
-    start, scale, table_scale, kind, taps, length, size, origin, *_ = (np.float32(v) if isinstance(v, float) else v for v in axis)
+    start, scale, table_scale, kind, taps, length, size, origin, *_ = (
+        np.float32(v) if isinstance(v, float) else v for v in axis
+    )
     weights = np.zeros((size, length))
     begin = np.float32(start) + np.float32(0.5) * np.float32(scale) if kind == NEAREST else np.float32(start)
     for i in range(size):
@@ -133,7 +183,10 @@ SHAPES = {
     "more taps than are kept": (axis(300, 5), axis(260, 4)),
     "a region": (axis(50, 20, (10.5, 40)), axis(60, 33, (-5.0, 33.3))),
     "a region, counted from within": (axis(50, 20, (10.5, 40), origin=10), axis(60, 33, (-5.0, 33.3), origin=-5)),
-    "a region's nearest, counted from within": (axis(50, 20, (10.5, 40), NEAREST, 10), axis(60, 33, (5.0, 33.3), NEAREST, 5)),
+    "a region's nearest, counted from within": (
+        axis(50, 20, (10.5, 40), NEAREST, 10),
+        axis(60, 33, (5.0, 33.3), NEAREST, 5),
+    ),
     "mirrored regions": (axis(50, 20, (40, 10)), axis(60, 33, (60, 0))),
     "cubic, with weights above 1": (axis(11, 37, kind=CUBIC), axis(17, 70, kind=CUBIC)),
     "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
@@ -181,7 +234,9 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     row["mirror"], row["planar"], row["channels"] = mirror, 1, 4
     row["factor"], row["bias"], row["fill"] = (0.5, 2, 1, 0), (-3, 4, 0.25, 0), (-1, -2, -3, -4)
     sizes = np.array([*tiles(height, width), height * width * 4 * 4], np.uint64)
-    made = np.frombuffer(normalizing.of(y)([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(4, height, width)
+    made = np.frombuffer(normalizing.of(y)([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(
+        4, height, width
+    )
 
     wanted = np.empty((4, height, width))
     wanted[:] = np.array([-1, -2, -3, -4])[:, None, None]
@@ -196,8 +251,15 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     assert np.array_equal(made[3], wanted[3])
 
 
-PLANES = [("color", "u4"), ("blue_first", "u4"), ("samples", "u8", 3), ("stride", "u4", 3), ("factor_x", "u1", 4), ("factor_y", "u1", 4),
-          ("unused_too", "u4")]
+PLANES = [
+    ("color", "u4"),
+    ("blue_first", "u4"),
+    ("samples", "u8", 3),
+    ("stride", "u4", 3),
+    ("factor_x", "u1", 4),
+    ("factor_y", "u1", 4),
+    ("unused_too", "u4"),
+]
 FACTORS = {"4:4:4": (0, 0), "4:2:2": (1, 0), "4:2:0": (1, 1), "4:1:1": (2, 0), "4:4:0": (0, 1)}
 
 
@@ -234,7 +296,23 @@ def picture_of(color, factors, height, width, blue_first):
     return described, data, pixels[..., ::-1] if blue_first and color else pixels
 
 
-@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "tiles of many rows and parts", "as many rows as are multiplied at once", "more taps than are kept", "mirrored regions", "a region", "far outside", "cubic", "nearest"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "smaller",
+        "larger",
+        "one pixel",
+        "tiles of many parts",
+        "tiles of many rows and parts",
+        "as many rows as are multiplied at once",
+        "more taps than are kept",
+        "mirrored regions",
+        "a region",
+        "far outside",
+        "cubic",
+        "nearest",
+    ],
+)
 @pytest.mark.parametrize("sampling", FACTORS)
 def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, sampling):
     y, x = SHAPES[name]
@@ -255,7 +333,9 @@ def test_gray_and_rgb_planes_and_pixels_beside_them(of_planes, bytes_to_floats, 
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, planes
     sizes = np.array([*tiles(37, 50, 3), 37 * 50 * 12], np.uint64)
     made = of_planes.of(y)([row.tobytes(), data if planes else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
-    assert np.array_equal(np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
+    assert np.array_equal(
+        np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x)
+    )
 
 
 def test_the_checker_finds_a_missing_barrier(tmp_path):

@@ -23,7 +23,13 @@ def factors(red, blue, full):
         return ((limited * 224 // 255 if full else limited) + 4) >> 3
 
     luma = (0, 8192) if full else (8192, (65536 * 255 // 219 + 4) >> 3)
-    return *luma, factor(2 - 2 * red), -factor(2 * red * (1 - red) / green), -factor(2 * blue * (1 - blue) / green), factor(2 - 2 * blue)
+    return (
+        *luma,
+        factor(2 - 2 * red),
+        -factor(2 * red * (1 - red) / green),
+        -factor(2 * blue * (1 - blue) / green),
+        factor(2 - 2 * blue),
+    )
 
 
 def expected(planes, depth, numbers):
@@ -41,7 +47,7 @@ def expected(planes, depth, numbers):
     return (np.stack(channels, -1) >> 22).clip(0, 255).astype(np.uint8)
 
 
-COLORS = [(.299, .114, False), (.2126, .0722, False), (.2627, .0593, True)]
+COLORS = [(0.299, 0.114, False), (0.2126, 0.0722, False), (0.2627, 0.0593, True)]
 
 
 @pytest.mark.parametrize("planar", [False, True])
@@ -52,7 +58,9 @@ def test_pictures_become_colours(tmp_path, planar, depth):
     definitions = dict(SAMPLE="uint8_t" if depth == 8 else "uint16_t", PLANAR=int(planar))
     run = table_kernel(tmp_path, "video", "<I", params="Params", param_bytes=72, **definitions)
     # Odd sides, and a part of a larger picture, which stands behind other columns and rows.
-    for (width, height), (left, top), (red, blue, full) in zip([(16, 12), (9, 7), (33, 2)], [(0, 0), (2, 4), (4, 0)], COLORS):
+    for (width, height), (left, top), (red, blue, full) in zip(
+        [(16, 12), (9, 7), (33, 2)], [(0, 0), (2, 4), (4, 0)], COLORS
+    ):
         rows, pitch = top + height + 3 & ~1, 64
         stored = rng.randint(0, 1 << depth, (rows * 3, pitch))
         numbers = factors(red, blue, full)
@@ -60,14 +68,17 @@ def test_pictures_become_colours(tmp_path, planar, depth):
         at = (top * pitch + left) * size
         if planar:
             starts = [at, at + rows * pitch * size, at + 2 * rows * pitch * size]
-            planes = [stored[i * rows + top:, left:][:height, :width] for i in range(3)]
+            planes = [stored[i * rows + top :, left:][:height, :width] for i in range(3)]
         else:
             starts = [at, (rows * pitch + top // 2 * pitch + left) * size, 0]
-            half = stored[rows + top // 2:, left:][:(height + 1) // 2, :(width + 1) // 2 * 2]
+            half = stored[rows + top // 2 :, left:][: (height + 1) // 2, : (width + 1) // 2 * 2]
             planes = [stored[top:, left:][:height, :width], half[:, ::2], half[:, 1::2]]
         memory = [np.full((height, width, 3), 77, np.uint8), (stored << (8 * size - depth)).astype(sample)]
         addresses = [place(0), *(place(1, start) for start in starts)]
-        params = np.array(addresses, np.uint64).tobytes() + np.array([pitch * size, width, height, depth, *numbers], np.int32).tobytes()
+        params = (
+            np.array(addresses, np.uint64).tobytes()
+            + np.array([pitch * size, width, height, depth, *numbers], np.int32).tobytes()
+        )
         params += bytes(72 - len(params))
         found = run([(0,)], memory, params=params)[0]
         np.testing.assert_array_equal(found, expected(planes, depth, numbers))

@@ -1,4 +1,5 @@
-//! Every order of events, as far as few threads and few switches between them go: nothing is lost, nothing happens twice, nobody waits for ever.
+//! Every order of events, as far as few threads and few switches between them go: nothing is lost, nothing happens
+//! twice, nobody waits for ever.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -41,7 +41,8 @@ fn takes(size: usize) -> bool {
     true
 }
 
-// SAFETY: all memory is that of the system's allocator, which gets what the caller promises; a null pointer says that there is none.
+// SAFETY: all memory is that of the system's allocator, which gets what the caller promises; a null pointer says that
+// there is none.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -69,7 +70,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Does `work`, in which single requests of more than `budget` bytes fail, and says what it took. Other tests must not work meanwhile.
+/// Does `work`, in which single requests of more than `budget` bytes fail, and says what it took. Other tests must not
+/// work meanwhile.
 pub(crate) fn counted<T>(budget: usize, work: impl FnOnce() -> T) -> (T, Counted) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let before = LIVE.load(Ordering::Relaxed);

@@ -127,7 +127,8 @@ pub(crate) fn hostile() -> Vec<File> {
     all
 }
 
-/// A PNG of a square of `side` pixels whose lines, with what stands before each, are of `samples`; the last are left over.
+/// A PNG of a square of `side` pixels whose lines, with what stands before each, are of `samples`; the last are left
+/// over.
 fn png(side: u32, color: u8, bits: usize, interlaced: u8, samples: &[u8]) -> Vec<u8> {
     let channels = [1, 0, 3, 1, 2, 0, 4][usize::from(color)];
     let mut rows = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -183,8 +184,8 @@ fn chunk(bytes: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     bytes.extend(sum.sum().to_be_bytes());
 }
 
-/// A GIF of `side` squared whose frame has `rows` rows, and whose codes come so many times as often as they are needed. They are of nine bits and
-/// reset the table before each pixel.
+/// A GIF of `side` squared whose frame has `rows` rows, and whose codes come so many times as often as they are needed.
+/// They are of nine bits and reset the table before each pixel.
 fn gif(side: u16, rows: u16, times: usize) -> Vec<u8> {
     let mut bits = Vec::new();
     let pixels = usize::from(side) * usize::from(rows) * times;

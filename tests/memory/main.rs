@@ -1,5 +1,6 @@
-//! What decoders of images take of memory against what is told beforehand, counted by the allocator: of ordinary files, of changed ones, and of
-//! hostile ones. And no file makes one ask for more at once than was told, in a way that would end the process.
+//! What decoders of images take of memory against what is told beforehand, counted by the allocator: of ordinary files,
+//! of changed ones, and of hostile ones. And no file makes one ask for more at once than was told, in a way that would
+//! end the process.
 //!
 //! `GESSO_PRICED=FOLDER` measures the files of a folder too, and prints all figures.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
@@ -101,7 +102,8 @@ fn files_take_the_memory_that_is_told() {
     assert!(wrong.is_empty(), "{} files take more than is told:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Changed files: what a header says is not what is there. An allocation that fails and has no answer ends this process.
+/// Changed files: what a header says is not what is there. An allocation that fails and has no answer ends this
+/// process.
 fn changed_files_take_the_memory_that_is_told() {
     let (mut wrong, mut random) = (Vec::new(), files::Random(7));
     for File { name, bytes } in files::recorded() {

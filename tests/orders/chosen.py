@@ -1,4 +1,5 @@
-"""Which configurations are recorded: every way to order samples, for every kind of reader, over sizes, batches and states that take turns."""
+"""Which configurations are recorded: every way to order samples, for every kind of reader, over sizes, batches and
+states that take turns."""
 
 import json
 import zlib
@@ -19,11 +20,30 @@ _WAYS = {
     "random_fill_3": {"random_shuffle": True, "initial_fill": 3},
     "random_fill_more": {"random_shuffle": True, "initial_fill": 40, "seed": 2**31 - 1},
     "random_shard": {"random_shuffle": True, "num_shards": 3, "shard_id": 0, "initial_fill": 5},
-    "random_stick": {"random_shuffle": True, "num_shards": 3, "shard_id": 1, "stick_to_shard": True, "initial_fill": 4, "seed": 9},
+    "random_stick": {
+        "random_shuffle": True,
+        "num_shards": 3,
+        "shard_id": 1,
+        "stick_to_shard": True,
+        "initial_fill": 4,
+        "seed": 9,
+    },
     "random_pad": {"random_shuffle": True, "pad_last_batch": True, "initial_fill": 6},
     "random_shard_pad": {"random_shuffle": True, "num_shards": 4, "shard_id": 3, "pad_last_batch": True},
-    "random_stick_pad": {"random_shuffle": True, "num_shards": 2, "shard_id": 1, "stick_to_shard": True, "pad_last_batch": True},
-    "random_ahead": {"random_shuffle": True, "read_ahead": True, "lazy_init": True, "prefetch_queue_depth": 3, "initial_fill": 4},
+    "random_stick_pad": {
+        "random_shuffle": True,
+        "num_shards": 2,
+        "shard_id": 1,
+        "stick_to_shard": True,
+        "pad_last_batch": True,
+    },
+    "random_ahead": {
+        "random_shuffle": True,
+        "read_ahead": True,
+        "lazy_init": True,
+        "prefetch_queue_depth": 3,
+        "initial_fill": 4,
+    },
 }
 _AGAIN = {
     "again": {"shuffle_after_epoch": True},
@@ -34,7 +54,13 @@ _AGAIN = {
 }
 _AGAIN_AND_RANDOM = {
     "again_random": {"shuffle_after_epoch": True, "random_shuffle": True},
-    "again_random_fill": {"shuffle_after_epoch": True, "random_shuffle": True, "initial_fill": 5, "num_shards": 2, "shard_id": 1},
+    "again_random_fill": {
+        "shuffle_after_epoch": True,
+        "random_shuffle": True,
+        "initial_fill": 5,
+        "num_shards": 2,
+        "shard_id": 1,
+    },
 }
 # Whose lists are shuffled as a whole; the others take `shuffle_after_epoch` and `random_shuffle` together.
 _LISTED = ("file", "numpy", "coco", "nemo_asr")
@@ -55,7 +81,8 @@ def _per_epoch(size, shards, batch):
 
 
 def _states(number, per_epoch):
-    """Behind how many batches states are taken: in a sixth of the configurations once, in the middle of the first or second epoch, in a sixth twice."""
+    """Behind how many batches states are taken: in a sixth of the configurations once, in the middle of the first or
+    second epoch, in a sixth twice."""
     middle = max(per_epoch // 2, 1)
     if number % 6 == 1:
         return [middle + per_epoch * (number // 6 % 2)]
@@ -82,8 +109,8 @@ def _of_readers():
 
 
 def _of_more_readers():
-    """The file reader, which has two ways to run, with more seeds; several readers, whose seeds differ; lists that are too long
-    for pairs of draws."""
+    """The file reader, which has two ways to run, with more seeds; several readers, whose seeds differ; lists that are
+    too long for pairs of draws."""
     for number, seed in enumerate((0, 1, 42, 2**31, 2**40 + 7, 2**62)):
         options = {"random_shuffle": True, "initial_fill": 3 + number, "seed": seed, "num_shards": 1 + number % 3}
         yield f"file-seed_{seed}", _way(number, "file", options)
@@ -94,9 +121,15 @@ def _of_more_readers():
         yield f"{kinds}-random", _way(number, kinds, {"random_shuffle": True, "initial_fill": 5})
         yield f"{kinds}-random_state", {**_way(number + 4, kinds, {"random_shuffle": True}), "states": [2]}
     for size in (65535, 65536, 70001):
-        for name, options in {"random": {"random_shuffle": True, "seed": 3}, "again": {"shuffle_after_epoch": True}}.items():
+        for name, options in {
+            "random": {"random_shuffle": True, "seed": 3},
+            "again": {"shuffle_after_epoch": True},
+        }.items():
             settings = {"batch_size": 40, "seed": 1, "prefetch_queue_depth": 1}
-            yield f"labels-{size}_{name}", {"kind": "labels", "size": size, "options": options, "settings": settings, "count": 5, "states": []}
+            yield (
+                f"labels-{size}_{name}",
+                {"kind": "labels", "size": size, "options": options, "settings": settings, "count": 5, "states": []},
+            )
 
 
 def _of_iterators():
@@ -106,15 +139,29 @@ def _of_iterators():
             for pads in (False, True):
                 for sticks in (False, True):
                     kind = ("file", "numpy", "webdataset")[number % 3]
-                    options = {"num_shards": shards, "pad_last_batch": pads, "stick_to_shard": sticks, "random_shuffle": number % 4 > 1}
+                    options = {
+                        "num_shards": shards,
+                        "pad_last_batch": pads,
+                        "stick_to_shard": sticks,
+                        "random_shuffle": number % 4 > 1,
+                    }
                     way = _way(number, kind, options, _OF_ITERATORS)
                     way["settings"]["batch_size"] = (2, 3, 4)[number % 3]
                     del way["count"]
                     # Some states are of the middle of an epoch, some of its beginning.
-                    way["states"] = [[], [[1, 1]], [[2, 0]], [[0, 1], [2, 1]], []][number % 5] if way["size"] // shards > 4 else []
-                    way["iterator"] = {"shards": read, "policy": policy, "reader_name": "reader0", "auto_reset": number % 2 == 0}
+                    way["states"] = (
+                        [[], [[1, 1]], [[2, 0]], [[0, 1], [2, 1]], []][number % 5] if way["size"] // shards > 4 else []
+                    )
+                    way["iterator"] = {
+                        "shards": read,
+                        "policy": policy,
+                        "reader_name": "reader0",
+                        "auto_reset": number % 2 == 0,
+                    }
                     way["iterator"]["prepare_first_batch"] = number % 7 != 0
-                    name = "_".join(["all" if shards == 1 else f"{len(read)}_of_{shards}", "pad"[: 3 * pads], "stick"[: 5 * sticks]]).strip("_")
+                    name = "_".join(
+                        ["all" if shards == 1 else f"{len(read)}_of_{shards}", "pad"[: 3 * pads], "stick"[: 5 * sticks]]
+                    ).strip("_")
                     yield f"iterator-{policy}_{name.replace('__', '_')}", way
                     number += 1
     for number, policy in enumerate(("FILL", "DROP", "PARTIAL") * 2):

@@ -37,7 +37,9 @@ def write_lmdb(folder, messages):
     of_leaf = min(-(-len(nodes) // 2), 6)
     starts = range(0, len(nodes), of_leaf)
     # The first key of a branch is left out.
-    branch = [struct.pack("<HHHH", 3 + i, 0, 0, 8 if i else 0) + (keys[start] if i else b"") for i, start in enumerate(starts)]
+    branch = [
+        struct.pack("<HHHH", 3 + i, 0, 0, 8 if i else 0) + (keys[start] if i else b"") for i, start in enumerate(starts)
+    ]
     leaves = [_page(3 + i, _LEAF, nodes[start : start + of_leaf]) for i, start in enumerate(starts)]
     metas = [_meta(number, len(leaves), len(messages)) for number in (0, 1)]
     (folder / "data.mdb").write_bytes(b"".join([*metas, _page(2, _BRANCH, branch), *leaves]))

@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from orders.chosen import configurations, fingerprint  # noqa: E402
-from orders.running import Package, brief, run  # noqa: E402
-from orders.sets import Sets  # noqa: E402
+from orders.chosen import configurations, fingerprint
+from orders.running import Package, brief, run
+from orders.sets import Sets
 
 FILE = Path(__file__).parent / "data/orders.json"
 

@@ -1,9 +1,9 @@
 """Runs a configuration in DALI or in Gesso, as what is written once for both, and says which samples came.
 
-A configuration is a dictionary: `kind` (of data set; `a+b` are two readers in one pipeline), `size`, `options` of the reader, `settings` of the
-pipeline, `count` of batches, and `states`: numbers of batches behind which a state is taken, with which another pipeline goes on. For an iterator
-also `iterator`: its arguments, and which `shards` its pipelines read; its `states` are pairs, an epoch and how many of its batches were given.
-"""
+A configuration is a dictionary: `kind` (of data set; `a+b` are two readers in one pipeline), `size`, `options` of the
+reader, `settings` of the pipeline, `count` of batches, and `states`: numbers of batches behind which a state is taken,
+with which another pipeline goes on. For an iterator also `iterator`: its arguments, and which `shards` its pipelines
+read; its `states` are pairs, an epoch and how many of its batches were given."""
 
 import importlib
 import warnings
@@ -37,8 +37,9 @@ class Package:
 
 
 def build(package, sets, way, mode="plain", shard=None, **state):
-    """The pipeline of a configuration. `mode`: how the readers are in it, which decides what runs them in Gesso: "plain", alone; "ahead", with one
-    more batch made ahead; "function", in front of a Python function; "fed", beside an external source; "loaded", from a file."""
+    """The pipeline of a configuration. `mode`: how the readers are in it, which decides what runs them in Gesso:
+    "plain", alone; "ahead", with one more batch made ahead; "function", in front of a Python function; "fed", beside an
+    external source; "loaded", from a file."""
     options = dict(way["options"]) if shard is None else {**way["options"], "shard_id": shard}
     settings = {"num_threads": 1, "device_id": None, **way["settings"]}
     if mode == "ahead":
@@ -53,7 +54,11 @@ def build(package, sets, way, mode="plain", shard=None, **state):
         if mode == "function":
             outputs = [package.fn.python_function(output, function=lambda array: array) for output in outputs]
         if mode == "fed":
-            outputs.append(package.fn.external_source(source=lambda info: [[1.0]] * settings["batch_size"], batch_info=True, batch=True))
+            outputs.append(
+                package.fn.external_source(
+                    source=lambda info: [[1.0]] * settings["batch_size"], batch_info=True, batch=True
+                )
+            )
         pipeline.set_outputs(*outputs)
     if mode == "loaded":
         pipeline = package.Pipeline.deserialize(pipeline.serialize())
@@ -100,12 +105,15 @@ def batches(package, sets, way, mode="plain", check=None):
             check(pipeline)
     for begun, other in left:
         same = [_text(numbers_of(kind, other.run())) for _ in range(way["count"] - begun)]
-        assert same == found[begun:], f"behind batch {begun} the pipeline that gave its state goes on otherwise: {same}, not {found[begun:]}"
+        assert same == found[begun:], (
+            f"behind batch {begun} the pipeline that gave its state goes on otherwise: {same}, not {found[begun:]}"
+        )
     return metas, found
 
 
 def _iterator_of_dali(package):
-    """What DALI's iterators of frameworks do, for numbers: its base class counts, and says how much of a batch is left."""
+    """What DALI's iterators of frameworks do, for numbers: its base class counts, and says how much of a batch is
+    left."""
     base, policies = package.iterators._DaliBaseIterator, package.iterators.LastBatchPolicy
 
     class Numbers(base):

@@ -19,7 +19,8 @@ _OF_CLIP = 4
 
 
 class Sets:
-    """The data sets in a folder, made when they are first wanted: `of` gives the arguments with which a reader reads one."""
+    """The data sets in a folder, made when they are first wanted: `of` gives the arguments with which a reader reads
+    one."""
 
     def __init__(self, root):
         self._root, self._made = Path(root), {}
@@ -84,9 +85,13 @@ def _coco(folder, size):
     for i, image in enumerate(images):
         (folder / image["file_name"]).write_bytes(struct.pack("<i", i))
     boxes = [
-        {"id": i, "image_id": image["id"], "category_id": 5, "bbox": [i % 20, 1, 9, 9], "iscrowd": 0} for i, image in enumerate(images) if i % 4
+        {"id": i, "image_id": image["id"], "category_id": 5, "bbox": [i % 20, 1, 9, 9], "iscrowd": 0}
+        for i, image in enumerate(images)
+        if i % 4
     ]
-    (folder / "instances.json").write_text(json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 5}]}))
+    (folder / "instances.json").write_text(
+        json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 5}]})
+    )
     return {"file_root": str(folder), "annotations_file": str(folder / "instances.json")}
 
 
@@ -153,7 +158,9 @@ def _nemo_asr(folder, size):
             file.setsampwidth(2)
             file.setframerate(16000)
             file.writeframes(struct.pack("<20h", *[100 * i] * 20))
-        lines.append(json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "duration": 20 / 16000, "text": f"number {i}"}))
+        lines.append(
+            json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "duration": 20 / 16000, "text": f"number {i}"})
+        )
     (folder / "all.json").write_text("\n".join(lines) + "\n")
     return {"manifest_filepaths": [str(folder / "all.json")]}
 

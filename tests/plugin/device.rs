@@ -1,4 +1,5 @@
-//! Instances on a real device, whose memory the stand-in server hands out as a real one does. Skipped where there is none.
+//! Instances on a real device, whose memory the stand-in server hands out as a real one does. Skipped where there is
+//! none.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Models that DALI's backend loads although their configuration is not what the pipeline is, under the stand-in server.
+//! Models that DALI's backend loads although their configuration is not what the pipeline is, under the stand-in
+//! server.
 
 use crate::host::objects::{self, Instance, Model};
 use crate::host::request::{Request, UINT8};

@@ -160,8 +160,8 @@ fn finalizing_waits_for_batches_in_flight() {
     host.assert_clean();
 }
 
-/// The numbers of a batch follow from the seed and from the samples of the batches that came before, also when those are still
-/// gathered.
+/// The numbers of a batch follow from the seed and from the samples of the batches that came before, also when those
+/// are still gathered.
 #[test]
 fn lanes_draw_the_numbers_that_one_would() {
     let drawn = |batches: &str| {

@@ -18,8 +18,8 @@ const BATCHES: usize = 500;
 /// Rows that the header says in turns: a picture of the one has no room for the other.
 const ROWS: [u16; 2] = [16, 4_000];
 
-/// Tables behind the frame header, all the same. They make it take a millisecond to read a header, and so likely that it changes
-/// between two looks at it.
+/// Tables behind the frame header, all the same. They make it take a millisecond to read a header, and so likely that
+/// it changes between two looks at it.
 const TABLES: usize = 4_000;
 
 /// Where a segment of a JPEG begins whose marker is among `wanted`, and where it ends.

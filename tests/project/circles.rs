@@ -1,6 +1,8 @@
-//! No circle of imports among the files of a package: a file can be read with those that it uses, and none of these leads back.
+//! No circle of imports among the files of a package: a file can be read with those that it uses, and none of these
+//! leads back.
 //!
-//! A module and the modules inside of it count as one thing: a parent names its children, and children use what it holds.
+//! A module and the modules inside of it count as one thing: a parent names its children, and children use what it
+//! holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

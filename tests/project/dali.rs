@@ -1,5 +1,5 @@
-//! Our table of operators beside DALI's, which `dali_arguments.py` wrote down: what is missing or differs is listed here, each
-//! with its reason, and nothing else is. `docs/reference/operators.md` shows the lists.
+//! Our table of operators beside DALI's, which `dali_arguments.py` wrote down: what is missing or differs is listed
+//! here, each with its reason, and nothing else is. `docs/reference/operators.md` shows the lists.
 
 use std::collections::{BTreeMap, HashSet};
 

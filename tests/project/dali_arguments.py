@@ -1,11 +1,12 @@
-#!/usr/bin/env python3
-"""Asks an installed DALI which operators it has and what each of them takes, and writes that to dali-arguments.json beside
-this file: facts to compare our own table with. Needs the package nvidia-dali-cuda130, no GPU.
+# !/usr/bin/env python3
+"""Asks an installed DALI which operators it has and what each of them takes, and writes that to dali-arguments.json
+beside this file: facts to compare our own table with. Needs the package nvidia-dali-cuda130, no GPU.
 
-For every operator that can be created: its function in `fn`, where it runs, fewest and most inputs, and for every argument
-its kind (as src/operator/spec.rs calls it), its default, and what else is so of it. What every operator takes is left out, and so
-is what cannot be told: the kind of deprecated arguments.
+For every operator that can be created: its function in `fn`, where it runs, fewest and most inputs, and for every
+argument its kind (as src/operator/spec.rs calls it), its default, and what else is so of it. What every operator takes
+is left out, and so is what cannot be told: the kind of deprecated arguments.
 """
+
 import ast
 import json
 import pathlib

@@ -16,8 +16,8 @@ struct Finder {
     found: Vec<String>,
 }
 
-/// Whether `expr` is what an argument was given as, `args.given_int("x")?` or a method of that, and its argument's name if it is written
-/// there.
+/// Whether `expr` is what an argument was given as, `args.given_int("x")?` or a method of that, and its argument's name
+/// if it is written there.
 fn given(expr: &syn::Expr) -> Option<Option<String>> {
     match expr {
         syn::Expr::Try(tried) => given(&tried.expr),
@@ -37,8 +37,8 @@ fn given(expr: &syn::Expr) -> Option<Option<String>> {
     }
 }
 
-/// Whether `expr` is a value that is written out: a literal, an element type, or a list of such, whatever it is wrapped into. A value that is
-/// computed is none.
+/// Whether `expr` is a value that is written out: a literal, an element type, or a list of such, whatever it is wrapped
+/// into. A value that is computed is none.
 fn is_written_out(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Lit(_) => true,

@@ -1,4 +1,5 @@
-//! What the pages claim of the code: errors that they quote exist, files that they link to or name exist, and configurations are read.
+//! What the pages claim of the code: errors that they quote exist, files that they link to or name exist, and
+//! configurations are read.
 
 use std::path::{Path, PathBuf};
 
@@ -107,8 +108,8 @@ fn every_page_is_in_the_index() {
     }
 }
 
-/// Names between backticks that say a folder and a source file, `gpu/jpeg/share.rs` say. Paths may leave out their first folders. The changelog speaks
-/// of files that have moved since, and `1` is a version of a model.
+/// Names between backticks that say a folder and a source file, `gpu/jpeg/share.rs` say. Paths may leave out their
+/// first folders. The changelog speaks of files that have moved since, and `1` is a version of a model.
 #[test]
 fn every_named_source_file_exists() {
     let mut known = Vec::new();

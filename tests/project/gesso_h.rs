@@ -1,5 +1,5 @@
-//! `include/gesso.h` is what cbindgen makes of `src/capi`. This test makes it again and compares; with `GESSO_BLESS=1` in the
-//! environment it writes the file instead.
+//! `include/gesso.h` is what cbindgen makes of `src/capi`. This test makes it again and compares; with `GESSO_BLESS=1`
+//! in the environment it writes the file instead.
 
 use crate::root;
 
@@ -37,7 +37,8 @@ fn the_header_is_made_from_the_code() {
     assert!(committed == made, "`include/gesso.h` is stale: run `GESSO_BLESS=1 cargo test --test project`");
 }
 
-/// The header without the sections that Rust's documentation calls `# Safety`, which begin there with a line of their own.
+/// The header without the sections that Rust's documentation calls `# Safety`, which begin there with a line of their
+/// own.
 fn without_safety(header: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut skipping = false;

@@ -1,4 +1,5 @@
-//! Holds that structs of kernels are declared once, in Rust: their text in C++ is fresh, and no file has another by hand.
+//! Holds that structs of kernels are declared once, in Rust: their text in C++ is fresh, and no file has another by
+//! hand.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

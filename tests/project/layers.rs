@@ -6,7 +6,8 @@ use gesso::ops::OPS;
 
 use crate::root;
 
-/// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
+/// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one
+/// line.
 const LAYERS: [&[&str]; 15] = [
     &["limits", "sync"],
     &["error"],
@@ -103,8 +104,8 @@ fn unsafe_code_stays_at_the_boundaries() {
     sources(&root().join("crates/cli/src"), &mut own);
     let command_line = own.into_iter().map(|file| (PathBuf::from(file.file_name().unwrap()), file));
     for (relative, file) in layered().into_iter().chain(command_line) {
-        // Boundaries to C, of which `memory` only declares what is unsafe to call; and intrinsics behind safe functions, in `memory` and in one folder:
-        // what JPEG decoding is made of must be as fast as it can be.
+        // Boundaries to C, of which `memory` only declares what is unsafe to call; and intrinsics behind safe
+        // functions, in `memory` and in one folder: what JPEG decoding is made of must be as fast as it can be.
         let boundaries = ["triton", "capi", "gpu", "memory", "cpu/decode/jpeg/vector", "capi.rs"];
         if boundaries.iter().any(|boundary| relative.starts_with(boundary)) {
             continue;

@@ -1,4 +1,5 @@
-//! What holds the project together beyond its behaviour: generated files are fresh, layers are kept, pages say what is so.
+//! What holds the project together beyond its behaviour: generated files are fresh, layers are kept, pages say what is
+//! so.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod circles;

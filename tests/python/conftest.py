@@ -1,1 +1,2 @@
-"""Tests of the Python package. They need the wheel installed (or `PYTHONPATH=python` and `GESSO_LIBRARY`), numpy and pytest; no DALI."""
+"""Tests of the Python package. They need the wheel installed (or `PYTHONPATH=python` and `GESSO_LIBRARY`), numpy and
+pytest; no DALI."""

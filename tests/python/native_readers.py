@@ -2,10 +2,10 @@
 
 import numpy as np
 from gesso import Pipeline, pipeline_def
+from gesso._native.stream import StreamEngine
 from gesso._run import runner
 from gesso._run.native_readers import Reading
 from gesso._run.stages import StagedGraph
-from gesso._native.stream import StreamEngine
 
 # Orders that every kind of reader is read in.
 ORDERS = [
@@ -16,7 +16,14 @@ ORDERS = [
     {"num_shards": 3, "shard_id": 2, "stick_to_shard": True, "pad_last_batch": True},
     {"num_shards": 2, "shard_id": 1, "shuffle_after_epoch": True},
     {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": 9, "pad_last_batch": True},
-    {"dont_use_mmap": True, "read_ahead": True, "lazy_init": True, "prefetch_queue_depth": 3, "tensor_init_bytes": 9, "preserve": True},
+    {
+        "dont_use_mmap": True,
+        "read_ahead": True,
+        "lazy_init": True,
+        "prefetch_queue_depth": 3,
+        "tensor_init_bytes": 9,
+        "preserve": True,
+    },
 ]
 
 
@@ -92,7 +99,9 @@ def same_from_a_file(define):
     stream = StreamEngine(serialized, batch_size=3, prefetch=2, lanes=2)
     for outputs in expected:
         found = stream.next().outputs
-        assert [[array.tolist() for array in arrays] for arrays, _, _ in found] == [[one[0] for one in arrays] for arrays, _, _ in outputs]
+        assert [[array.tolist() for array in arrays] for arrays, _, _ in found] == [
+            [one[0] for one in arrays] for arrays, _, _ in outputs
+        ]
 
 
 def varint(value):

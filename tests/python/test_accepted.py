@@ -1,8 +1,8 @@
-"""What DALI takes that is easily forgotten: one value for all axes, enumerations as tensors, functions ahead of branches; and where samples come from."""
+"""What DALI takes that is easily forgotten: one value for all axes, enumerations as tensors, functions ahead of
+branches; and where samples come from."""
 
 import numpy as np
 import pytest
-
 from gesso import fn, pipeline_def, types
 
 IMAGES = [np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8) for shape in ((20, 30, 3), (24, 18, 3))]
@@ -19,7 +19,9 @@ def images():
     return fn.external_source(lambda: IMAGES, layout="HWC")
 
 
-@pytest.mark.parametrize("size", [12, [12], lambda: fn.external_source(lambda: [np.float32(12)] * 2)], ids=["number", "list", "tensor"])
+@pytest.mark.parametrize(
+    "size", [12, [12], lambda: fn.external_source(lambda: [np.float32(12)] * 2)], ids=["number", "list", "tensor"]
+)
 @pytest.mark.parametrize("mode", ["default", "not_smaller"])
 def test_one_size_is_that_of_all_axes(size, mode):
     given = run(lambda: fn.resize(images(), size=size() if callable(size) else size, mode=mode))[0]
@@ -34,7 +36,9 @@ def test_arithmetic_in_a_branch_behind_the_interpreter(ahead, tmp_path):
 
     def define():
         if ahead == "function":
-            x = fn.python_function(fn.external_source(lambda: [np.arange(4, dtype=np.uint8)] * 2), function=lambda array: array)
+            x = fn.python_function(
+                fn.external_source(lambda: [np.arange(4, dtype=np.uint8)] * 2), function=lambda array: array
+            )
         else:
             x = fn.io.file.read(fn.external_source(lambda: [path] * 2))
         factor = fn.external_source(lambda: [np.int32(2), np.int32(3)])
@@ -87,7 +91,13 @@ def test_samples_say_where_they_come_from(tmp_path, inside):
             files = fn.python_function(files, function=lambda array: array)
         double = fn.stack(files, files)
         swapped = fn.permute_batch(files, indices=[1, 0])
-        return files, labels, double, fn.get_property(double, key="source_info"), fn.get_property(swapped, key="source_info")
+        return (
+            files,
+            labels,
+            double,
+            fn.get_property(double, key="source_info"),
+            fn.get_property(swapped, key="source_info"),
+        )
 
     files, labels, double, property_of, swapped = run(define)
     expected = ["a/a.jpg", "b/b.jpg"]
@@ -129,9 +139,17 @@ def test_different_sources_are_none(tmp_path):
     assert [sample.source_info() for sample in found] == ["./a.npy", "./b.npy"]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.dtype("float32").type, types.FLOAT, int(types.FLOAT)])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.dtype("float32"), np.dtype("float32").type, types.FLOAT, int(types.FLOAT)]
+)
 def test_element_types_of_numpy(dtype):
-    cast, normalized, fed = run(lambda: (fn.cast(images(), dtype=dtype), fn.crop_mirror_normalize(images(), dtype=dtype), fn.constant(fdata=[1.0], dtype=dtype)))
+    cast, normalized, fed = run(
+        lambda: (
+            fn.cast(images(), dtype=dtype),
+            fn.crop_mirror_normalize(images(), dtype=dtype),
+            fn.constant(fdata=[1.0], dtype=dtype),
+        )
+    )
     assert cast.dtype == normalized.dtype == fed.dtype == types.FLOAT
     given = run(lambda: fn.external_source(lambda: [np.float32(1)] * 2, dtype=dtype))[0]
     assert given.dtype == types.FLOAT
@@ -161,7 +179,14 @@ def test_the_bytes_of_one_sample_are_no_batch():
 def test_functions_of_numpy():
     def define():
         x = fn.cast(images(), dtype=types.FLOAT)
-        return np.sqrt(x), np.add(x, 1), np.float32(2) * x, np.array([1, 2, 3], np.float32) * x, np.maximum(3, x), np.arctan2(x, x + 1)
+        return (
+            np.sqrt(x),
+            np.add(x, 1),
+            np.float32(2) * x,
+            np.array([1, 2, 3], np.float32) * x,
+            np.maximum(3, x),
+            np.arctan2(x, x + 1),
+        )
 
     outs = run(define)
     for i, image in enumerate(IMAGES):

@@ -1,10 +1,10 @@
-"""`gesso.augment`: exact values for what was drawn, by torchvision where it is installed and by formulas else; and what is drawn."""
+"""`gesso.augment`: exact values for what was drawn, by torchvision where it is installed and by formulas else; and what
+is drawn."""
 
 import colorsys
 
 import numpy as np
 import pytest
-
 from gesso import augment, fn, pipeline_def, types
 
 SHAPE = (24, 20, 3)
@@ -14,7 +14,9 @@ COUNT = 400
 
 def run(define, batch=4, **settings):
     """Its outputs as arrays."""
-    pipeline = pipeline_def(batch_size=batch, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=11, **settings)(define)()
+    pipeline = pipeline_def(
+        batch_size=batch, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=11, **settings
+    )(define)()
     return [[out.at(i) for i in range(batch)] for out in pipeline.run()]
 
 
@@ -49,12 +51,23 @@ def by_torchvision(image, order, amounts):
 
 
 @pytest.mark.parametrize("oracle", [stepwise, by_torchvision])
-@pytest.mark.parametrize("amounts", [[1.4, 0.5, 1.7, 0.3], [0.3, 1.8, 0.2, -0.45], [1.2, 0.7, None, None], [None, None, None, 0.1], [None, 1.5, 0.0, None]])
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        [1.4, 0.5, 1.7, 0.3],
+        [0.3, 1.8, 0.2, -0.45],
+        [1.2, 0.7, None, None],
+        [None, None, None, 0.1],
+        [None, 1.5, 0.0, None],
+    ],
+)
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]])
 def test_colors_for_what_was_drawn(oracle, amounts, order):
     def define():
         given = [None if amount is None else fn.constant(fdata=[float(amount)], shape=[]) for amount in amounts]
-        return augment._jittered(fn.cast(images(), dtype=types.FLOAT) / 255.0, types.Constant(np.array(order, np.int32)), given, 1.0)
+        return augment._jittered(
+            fn.cast(images(), dtype=types.FLOAT) / 255.0, types.Constant(np.array(order, np.int32)), given, 1.0
+        )
 
     (out,) = run(define)
     for i in range(2):
@@ -71,13 +84,18 @@ def test_what_color_jitter_draws():
 
 def test_the_order_is_drawn():
     """Brightness and then contrast, or the other way around, are two answers."""
-    (out,) = run(lambda: augment.color_jitter(images([IMAGES[0]] * COUNT), brightness=(1.8, 1.8), contrast=(0.5, 0.5)), batch=COUNT)
+    (out,) = run(
+        lambda: augment.color_jitter(images([IMAGES[0]] * COUNT), brightness=(1.8, 1.8), contrast=(0.5, 0.5)),
+        batch=COUNT,
+    )
     kinds, counts = np.unique([sample.tobytes() for sample in out], return_counts=True)
     assert len(kinds) == 2 and abs(counts[0] / COUNT - 0.5) < 0.1
 
 
 def test_color_jitter_of_nothing_and_of_bytes():
-    same, changed = run(lambda: (augment.color_jitter(images()), augment.color_jitter(images(), 0.2, 0.2, 0.2, 0.1, seed=5)))
+    same, changed = run(
+        lambda: (augment.color_jitter(images()), augment.color_jitter(images(), 0.2, 0.2, 0.2, 0.1, seed=5))
+    )
     assert all((same[i] == IMAGES[i]).all() for i in range(4))
     assert changed[0].dtype == np.uint8 and changed[0].shape == SHAPE and (changed[0] != IMAGES[0]).any()
 
@@ -112,7 +130,12 @@ def test_a_rectangle_for_what_was_drawn():
         drawn[0][3:] = 0.25
         drawn[1][3:] = 0.64
         anchor, shape = augment._rectangle(images(), *(types.Constant(d) for d in drawn), types.Constant(True))
-        none = augment._rectangle(images(), types.Constant(np.full(10, 1.0, np.float32)), *(types.Constant(d) for d in drawn[1:]), types.Constant(True))
+        none = augment._rectangle(
+            images(),
+            types.Constant(np.full(10, 1.0, np.float32)),
+            *(types.Constant(d) for d in drawn[1:]),
+            types.Constant(True),
+        )
         return anchor, shape, none[1]
 
     anchor, shape, none = run(define)
@@ -132,7 +155,9 @@ def test_mixup():
     batch = [np.full((2, 3, 3), 10 * i, np.uint8) for i in range(6)]
 
     def define():
-        return augment.mixup(images(batch), fn.external_source(lambda: [np.int32(i) for i in range(6)]), alpha=0.4, num_classes=6)
+        return augment.mixup(
+            images(batch), fn.external_source(lambda: [np.int32(i) for i in range(6)]), alpha=0.4, num_classes=6
+        )
 
     mixed, labels = run(define, batch=6)
     for i in range(6):
@@ -147,7 +172,9 @@ def test_weights_of_mixup_are_those_of_the_beta_distribution():
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=3)
     def define():
-        return augment.mixup(images(one), fn.external_source(lambda: [np.int32(0), np.int32(1)]), alpha=0.5, num_classes=2)[1]
+        return augment.mixup(
+            images(one), fn.external_source(lambda: [np.int32(0), np.int32(1)]), alpha=0.5, num_classes=2
+        )[1]
 
     pipeline = define()
     weights = np.array([pipeline.run()[0].at(0)[0] for _ in range(COUNT)])

@@ -4,7 +4,6 @@ import inspect
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, math, newaxis, ops, pipeline_def, types
 
 
@@ -18,7 +17,10 @@ def described(build, **settings):
 
 
 def test_operators_are_named_by_class_and_number():
-    names = [op["instance"] for op in described(lambda: fn.resize(fn.random.uniform(shape=[4, 4, 3]), size=[2, 2]))["operators"]]
+    names = [
+        op["instance"]
+        for op in described(lambda: fn.resize(fn.random.uniform(shape=[4, 4, 3]), size=[2, 2]))["operators"]
+    ]
     assert names == ["__Uniform_0", "__Resize_1"]
 
 

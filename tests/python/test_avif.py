@@ -1,14 +1,13 @@
-"""AVIFs beside Pillow, which decodes them by libavif: layouts of chroma, ranges, alpha, turned pictures, sequences, damage."""
+"""AVIFs beside Pillow, which decodes them by libavif: layouts of chroma, ranges, alpha, turned pictures, sequences,
+damage."""
 
 import io
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps, features
-
-from pictures import decoded, picture
-
 from gesso import Pipeline, fn, types
+from pictures import decoded, picture
+from PIL import Image, ImageOps, features
 
 pytestmark = pytest.mark.skipif(not features.check("avif"), reason="Pillow without libavif")
 
@@ -34,7 +33,8 @@ SIZES = [(64, 48), (61, 45), (1, 1), (1, 30), (33, 2), (200, 131)]
 
 @pytest.mark.parametrize("range", ["full", "limited"])
 @pytest.mark.parametrize(
-    # Whole chroma: the same arithmetic but for a rounding. Halved: libavif interpolates it in 8 bits by libyuv, whose factors have 6.
+    # Whole chroma: the same arithmetic but for a rounding. Halved: libavif interpolates it in 8 bits by libyuv, whose
+    # factors have 6.
     ("subsampling", "most", "usual"),
     [("4:4:4", 1, 0.3), ("4:2:2", 12, 0.6), ("4:2:0", 12, 0.6)],
 )
@@ -59,7 +59,9 @@ def test_gray_is_one_channel(range):
 
 
 def test_alpha_is_a_channel():
-    plain, multiplied = (saved(picture(61, 45, 4), subsampling="4:4:4", alpha_premultiplied=how) for how in (False, True))
+    plain, multiplied = (
+        saved(picture(61, 45, 4), subsampling="4:4:4", alpha_premultiplied=how) for how in (False, True)
+    )
     images, shapes = decoded([plain, multiplied], types.ANY_DATA)
     assert shapes == [[45, 61, 4]] * 2
     close(images[0], pillows(plain, "RGBA"), 1, 0.3)

@@ -1,4 +1,5 @@
-"""What users do wrong, and what happens to them: every mistake is an error that names the argument, what was expected and found, and never a wait."""
+"""What users do wrong, and what happens to them: every mistake is an error that names the argument, what was expected
+and found, and never a wait."""
 
 import os
 import signal
@@ -9,7 +10,6 @@ import traceback
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, pipeline_def, types
 
 
@@ -31,7 +31,11 @@ def image():
         (lambda: fn.cast(image(), dtype="float"), ValueError, ["`dtype`", "types.DALIDataType", "'float'"]),
         (lambda: fn.cast(image(), dtype=np.complex64), TypeError, ["`dtype`", "no elements", "numpy.complex64"]),
         (lambda: fn.cast(image(), dtype=777), ValueError, ["`dtype`", "777"]),
-        (lambda: fn.resize(image(), size=[2, 2], interp_type="linear"), ValueError, ["`interp_type`", "types.DALIInterpType"]),
+        (
+            lambda: fn.resize(image(), size=[2, 2], interp_type="linear"),
+            ValueError,
+            ["`interp_type`", "types.DALIInterpType"],
+        ),
         (lambda: fn.resize(image(), size=[2, 2], antialias="no"), TypeError, ["`antialias`", "True or False", "'no'"]),
         (lambda: fn.random.uniform(shape=[float("nan")]), ValueError, ["`shape`", "an integer", "nan"]),
         (lambda: fn.random.uniform(shape=[10**30]), ValueError, ["`shape`", "64 bits"]),
@@ -53,7 +57,10 @@ def test_a_wrong_argument_is_named_at_the_users_line(build, error, words):
         of(build)
     for word in words:
         assert word in str(caught.value), caught.value
-    assert any(frame.filename == __file__ and "fn." in (frame.line or "") or frame.name == "<lambda>" for frame in traceback.extract_tb(caught.tb))
+    assert any(
+        frame.filename == __file__ and "fn." in (frame.line or "") or frame.name == "<lambda>"
+        for frame in traceback.extract_tb(caught.tb)
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,9 @@ def test_automatic_augmentations_warn_of_nothing(recwarn):
 
     @pipeline_def(batch_size=2, num_threads=1, enable_conditionals=True)
     def define():
-        return trivial_augment.trivial_augment_wide(fn.constant(idata=[0] * 48, shape=[4, 4, 3], dtype=types.UINT8, layout="HWC"))
+        return trivial_augment.trivial_augment_wide(
+            fn.constant(idata=[0] * 48, shape=[4, 4, 3], dtype=types.UINT8, layout="HWC")
+        )
 
     define().serialize()
     assert not recwarn.list
@@ -121,7 +130,9 @@ def test_errors_while_running_name_the_line_of_the_if():
             y = fn.reshape(x, shape=[48])
         return y
 
-    with pytest.raises(RuntimeError, match=r"in define\n +if fn.random.coin_flip[\s\S]*y = fn.reshape\(x, shape=\[7\]\)"):
+    with pytest.raises(
+        RuntimeError, match=r"in define\n +if fn.random.coin_flip[\s\S]*y = fn.reshape\(x, shape=\[7\]\)"
+    ):
         for _ in range(10):
             define(seed=1).run()
 
@@ -318,7 +329,9 @@ def _ends_later(info):
 
 
 def test_a_worker_that_is_killed_is_an_error():
-    pipeline = of(lambda: fn.external_source(_ends_later, batch=False, parallel=True), py_num_workers=1, prefetch_queue_depth=1)
+    pipeline = of(
+        lambda: fn.external_source(_ends_later, batch=False, parallel=True), py_num_workers=1, prefetch_queue_depth=1
+    )
     assert pipeline.run()[0].as_array().ravel().tolist() == [0, 1]
     with pytest.raises(RuntimeError, match="exit code -9"):
         for _ in range(4):

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, tfrecord
 from gesso._readers import storage
 
@@ -23,7 +22,9 @@ def pipeline(make, batch_size=4):
     made = Pipeline(batch_size, 1, seed=1)
     with made:
         outputs = make()
-        made.set_outputs(*(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]))
+        made.set_outputs(
+            *(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs])
+        )
     return made
 
 
@@ -63,7 +64,11 @@ def files():
     array = io.BytesIO()
     np.save(array, np.arange(6, dtype=np.float32))
     images = {f"images/{kind}/{i} +.jpg": f"{kind}{i}".encode() for kind in ("cat", "dog") for i in range(20)}
-    others = {"images/readme.txt": b"no image", "list.txt": b"images/dog/3 +.jpg 7\nimages/cat/1 +.jpg 8\n", "array.npy": array.getvalue()}
+    others = {
+        "images/readme.txt": b"no image",
+        "list.txt": b"images/dog/3 +.jpg 7\nimages/cat/1 +.jpg 8\n",
+        "array.npy": array.getvalue(),
+    }
     coco = {"images": [{"id": 1, "file_name": "cat/4 +.jpg", "width": 2, "height": 2}], "categories": [{"id": 1}]}
     coco["annotations"] = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}]
     return {
@@ -102,20 +107,26 @@ def bucket(files):
 
 
 def test_a_folder_of_images(bucket):
-    made = pipeline(lambda: fn.readers.file(file_root=f"{bucket}/images", random_shuffle=True, pad_last_batch=True, name="r"), 16)
+    made = pipeline(
+        lambda: fn.readers.file(file_root=f"{bucket}/images", random_shuffle=True, pad_last_batch=True, name="r"), 16
+    )
     assert made.reader_meta("r")["epoch_size"] == 40
     found = []
     for count in (16, 16, 8):
         data, labels = made.run()
         found += list(zip(texts(data), labels.as_array().ravel().tolist()))[:count]
-    assert sorted(found) == sorted((f"{kind}{i}".encode(), label) for label, kind in enumerate(("cat", "dog")) for i in range(20))
+    assert sorted(found) == sorted(
+        (f"{kind}{i}".encode(), label) for label, kind in enumerate(("cat", "dog")) for i in range(20)
+    )
 
 
 def test_files_that_are_listed(bucket):
     made = pipeline(lambda: fn.readers.file(file_list=f"{bucket}/list.txt"), 2)
     data, labels = made.run()
     assert texts(data) == [b"dog3", b"cat1"] and labels.as_array().ravel().tolist() == [7, 8]
-    made = pipeline(lambda: fn.readers.file(files=[f"{bucket}/images/cat/0 +.jpg", "images/dog/0 +.jpg"], file_root=bucket), 2)
+    made = pipeline(
+        lambda: fn.readers.file(files=[f"{bucket}/images/cat/0 +.jpg", "images/dog/0 +.jpg"], file_root=bucket), 2
+    )
     assert texts(made.run()[0]) == [b"cat0", b"dog0"]
 
 
@@ -129,7 +140,10 @@ def test_archives(bucket, indexed):
 def test_records(bucket):
     features = {"n": tfrecord.FixedLenFeature([], tfrecord.int64, -1)}
     made = pipeline(
-        lambda: fn.readers.tfrecord(path=[f"{bucket}/a.tfrecord"], index_path=[f"{bucket}/a.tfrecord.idx"], features=features), 5
+        lambda: fn.readers.tfrecord(
+            path=[f"{bucket}/a.tfrecord"], index_path=[f"{bucket}/a.tfrecord.idx"], features=features
+        ),
+        5,
     )
     assert made.run()[0].as_array().tolist() == [0, 1, 2, 3, 4]
 
@@ -145,7 +159,9 @@ def test_arrays_and_annotations(bucket):
 def test_what_is_not_there(bucket):
     with pytest.raises(RuntimeError, match="Could not open file s3://data/set/none"):
         pipeline(lambda: fn.readers.file(files=[f"{bucket}/none"])).run()
-    made = pipeline(lambda: fn.readers.file(files=[f"{bucket}/none", f"{bucket}/images/cat/0 +.jpg"], on_missing="skip"), 2)
+    made = pipeline(
+        lambda: fn.readers.file(files=[f"{bucket}/none", f"{bucket}/images/cat/0 +.jpg"], on_missing="skip"), 2
+    )
     assert texts(made.run()[0]) == [b"cat0", b"cat0"]
     with pytest.raises(RuntimeError, match="found no samples"):
         pipeline(lambda: fn.readers.file(file_root=f"{bucket}/nothing")).run()
@@ -195,8 +211,15 @@ def test_the_page(bucket):
         client.put_object(Bucket="bucket", Key=f"train/{name}", Body=data.getvalue())
     page = Path(__file__).resolve().parents[2] / "docs" / "guides" / "training" / "cloud.md"
     names = {}
-    exec("".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)), names)
-    assert set(names["labels"].as_array().ravel().tolist()) == {0, 1} and names["images"].as_array().shape == (64, 224, 224, 3)
+    exec(
+        "".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)), names
+    )
+    assert set(names["labels"].as_array().ravel().tolist()) == {0, 1} and names["images"].as_array().shape == (
+        64,
+        224,
+        224,
+        3,
+    )
 
 
 def test_without_the_package(monkeypatch):
@@ -288,7 +311,11 @@ def test_the_whole_of_a_transfer_has_no_short_limit(monkeypatch):
     storage._store.cache_clear()
     storage._store("s3://bucket", 0)
     storage._store.cache_clear()
-    assert given["client_options"]["timeout"].total_seconds() >= 3600 > given["client_options"]["read_timeout"].total_seconds()
+    assert (
+        given["client_options"]["timeout"].total_seconds()
+        >= 3600
+        > given["client_options"]["read_timeout"].total_seconds()
+    )
 
 
 def test_paths_of_this_machine_with_colons(tmp_path):

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import gesso
+import pytest
 
 PACKAGE = Path(gesso.__file__).parents[1]
 PROGRAM = """
@@ -24,10 +23,14 @@ def command(*words, cwd, without=None, **environment):
     paths = [str(PACKAGE)]
     if without:
         (cwd / "hidden").mkdir(exist_ok=True)
-        (cwd / "hidden" / f"{without}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{without}'\", name='{without}')")
+        (cwd / "hidden" / f"{without}.py").write_text(
+            f"raise ModuleNotFoundError(\"No module named '{without}'\", name='{without}')"
+        )
         paths.insert(0, str(cwd / "hidden"))
     environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.run([sys.executable, "-m", "gesso_command", *words], capture_output=True, text=True, cwd=cwd, env=environment)
+    return subprocess.run(
+        [sys.executable, "-m", "gesso_command", *words], capture_output=True, text=True, cwd=cwd, env=environment
+    )
 
 
 @pytest.mark.parametrize("words", [["serialize", "model.py"], ["compare", "--help"]])
@@ -57,14 +60,25 @@ def test_the_interpreter_is_the_one_that_is_named(tmp_path):
     assert done.returncode == 1 and "cannot run `no-python`" in done.stderr
 
 
-@pytest.mark.parametrize("package, module, way", [
-    ("torch", "gesso.plugin.pytorch", "The extra `torch` of Gesso's wheel brings it: `pip install 'FILE.whl[torch]'`"),
-    ("jax", "gesso.plugin.jax", "The extra `jax` of Gesso's wheel brings it"),
-    ("numba", "gesso.plugin.numba", "Install it: `pip install numba`."),
-])
+@pytest.mark.parametrize(
+    "package, module, way",
+    [
+        (
+            "torch",
+            "gesso.plugin.pytorch",
+            "The extra `torch` of Gesso's wheel brings it: `pip install 'FILE.whl[torch]'`",
+        ),
+        ("jax", "gesso.plugin.jax", "The extra `jax` of Gesso's wheel brings it"),
+        ("numba", "gesso.plugin.numba", "Install it: `pip install numba`."),
+    ],
+)
 def test_a_plugin_says_what_it_needs(package, module, way, tmp_path):
-    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')")
+    (tmp_path / f"{package}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')"
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PACKAGE)])}
     done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True, env=environment)
-    assert f"ModuleNotFoundError: `{module}` needs the package `{package}`, which is not installed." in done.stderr, done.stderr
+    assert f"ModuleNotFoundError: `{module}` needs the package `{package}`, which is not installed." in done.stderr, (
+        done.stderr
+    )
     assert way in done.stderr

@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 
+import gesso
 import numpy as np
 import pytest
-from PIL import Image
-
-import gesso
 from gesso import fn, types
+from PIL import Image
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -33,7 +32,9 @@ def photos(tmp_path):
     folder, rng = tmp_path / "photos", np.random.default_rng(3)
     folder.mkdir()
     for number, most in enumerate((20, 256, 100)):
-        pixels = Image.fromarray(rng.integers(0, most, (20, 30, 3), np.uint8)).resize((150 + number, 100), Image.NEAREST)
+        pixels = Image.fromarray(rng.integers(0, most, (20, 30, 3), np.uint8)).resize(
+            (150 + number, 100), Image.NEAREST
+        )
         pixels.save(folder / f"{number}.png")
     return sorted(folder.iterdir())
 
@@ -77,7 +78,10 @@ def test_a_function_whose_channels_come_first(photos):
     assert found.within(values_only=True) and found.reference == "planes"
     # The order of dimensions is told, and counts.
     assert not found.within()
-    assert "another order of dimensions: the pipeline's shape is (56, 56, 3), the reference's (3, 56, 56) (2 files)" in str(found)
+    assert (
+        "another order of dimensions: the pipeline's shape is (56, 56, 3), the reference's (3, 56, 56) (2 files)"
+        in str(found)
+    )
 
 
 def test_another_type_is_told_and_counts(photos):
@@ -112,12 +116,27 @@ def test_values_that_are_no_numbers(photos):
         ({"reference": "pillow", "filter": "sinc"}, "argument `filter` is 'sinc', expected one of nearest"),
         ({"reference": "pillow", "filter": "area"}, "Pillow has no filter `area`"),
         ({"reference": "pillow", "mean": MEAN}, "expected both `mean` and `std`"),
-        ({"reference": "pillow", "crop": 5000}, "0.png: the reference fails: the window of 5000 x 5000 pixels is larger"),
-        ({"reference": "pillow"}, r"0.png: the reference fails: it made an array of shape .100, 150, 3., the pipeline one of shape .56, 56, 3."),
+        (
+            {"reference": "pillow", "crop": 5000},
+            "0.png: the reference fails: the window of 5000 x 5000 pixels is larger",
+        ),
+        (
+            {"reference": "pillow"},
+            r"0.png: the reference fails: it made an array of shape .100, 150, 3., the pipeline one of shape .56, 56, 3.",
+        ),
         ({"reference": str, "crop": 9}, "argument `crop` is for the references pillow"),
-        ({"reference": lambda path: 1 / 0}, r"0.png: the reference fails: `.*test_compare.py`, line \d+: ZeroDivisionError: division by zero"),
-        ({"reference": lambda path: sys.exit(0)}, r"0.png: the reference fails: `.*test_compare.py`, line \d+: SystemExit: code of the user ends"),
-        ({"reference": lambda path: np.zeros((56, 56, 3), complex)}, "it made an array of type complex128, expected real numbers"),
+        (
+            {"reference": lambda path: 1 / 0},
+            r"0.png: the reference fails: `.*test_compare.py`, line \d+: ZeroDivisionError: division by zero",
+        ),
+        (
+            {"reference": lambda path: sys.exit(0)},
+            r"0.png: the reference fails: `.*test_compare.py`, line \d+: SystemExit: code of the user ends",
+        ),
+        (
+            {"reference": lambda path: np.zeros((56, 56, 3), complex)},
+            "it made an array of type complex128, expected real numbers",
+        ),
         ({"reference": "pillow", "output": 1, "crop": 56}, "output 1 is not there: the pipeline has 1"),
     ],
 )
@@ -148,7 +167,9 @@ def test_the_command_line(photos, tmp_path):
     def run(*arguments):
         words = [sys.executable, "-m", "gesso", "compare", "model.dali", "photos", *arguments]
         path = os.pathsep.join([os.path.dirname(os.path.dirname(gesso.__file__)), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+        return subprocess.run(
+            words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+        )
 
     same = run("--reference", "pillow", "--resize", "64", "--crop", "56,56")
     assert (same.returncode, same.stderr) == (0, "") and "0 differ" in same.stdout
@@ -174,7 +195,9 @@ def test_the_command_line(photos, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(gesso.__file__))}
     wrong = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
     assert wrong.returncode == 2 and "`leaves.py`, line 3: SystemExit" in wrong.stderr
-    (tmp_path / "floats.py").write_text("from training import black\n\n\ndef load(path):\n    return black(path) + 0.5\n")
+    (tmp_path / "floats.py").write_text(
+        "from training import black\n\n\ndef load(path):\n    return black(path) + 0.5\n"
+    )
     assert run("--reference", "floats:load", "--tolerance", "255").returncode == 1
     assert run("--reference", "floats:load", "--tolerance", "255", "--values-only").returncode == 0
     wrong = run("--reference", "nothing")

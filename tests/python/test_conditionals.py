@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from gesso import fn, pipeline_def, types
 
 
@@ -108,7 +107,7 @@ def test_variables_of_one_branch_are_named():
     def define(p, x):
         if p:
             y = x
-        return y  # noqa: F821
+        return y
 
     with pytest.raises(RuntimeError, match="`y` has none in the branch `else`"):
         run(define, even, number)

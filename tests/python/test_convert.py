@@ -1,4 +1,5 @@
-"""`gesso.convert` and `gesso from`, without the libraries that they read definitions of: `test_convert_libraries.py` compares with those."""
+"""`gesso.convert` and `gesso from`, without the libraries that they read definitions of: `test_convert_libraries.py`
+compares with those."""
 
 import io
 import json
@@ -74,7 +75,10 @@ def conversions():
     for rect in (False, True):
         yield f"ultralytics-{rect}", lambda rect=rect, **options: convert.ultralytics(64, rect=rect, **options)
     for mode in ("shortest", "longest", "squash"):
-        yield f"open_clip-{mode}", lambda mode=mode, **options: convert.open_clip({"size": 64, "resize_mode": mode}, **options)
+        yield (
+            f"open_clip-{mode}",
+            lambda mode=mode, **options: convert.open_clip({"size": 64, "resize_mode": mode}, **options),
+        )
 
 
 CONVERSIONS = dict(conversions())
@@ -82,7 +86,11 @@ CONVERSIONS = dict(conversions())
 
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_every_stage_runs_and_has_the_shape_and_the_type_that_it_says(name):
-    for options in ({}, {"dtype": "float16"} | ({} if "Siglip2" in name else {"layout": "HWC"}), {"arithmetic": "dali"}):
+    for options in (
+        {},
+        {"dtype": "float16"} | ({} if "Siglip2" in name else {"layout": "HWC"}),
+        {"arithmetic": "dali"},
+    ):
         made = CONVERSIONS[name](**options)
         pixels = answers(made)[0]
         assert pixels.dtype == made.stage.type
@@ -115,7 +123,9 @@ def test_a_stage_for_a_gpu_runs_without_one_too():
 
 
 def test_layouts_and_types_are_the_same_values():
-    planes, rows, half = (answers(convert.transformers(VIT, **options))[0] for options in ({}, {"layout": "HWC"}, {"dtype": "float16"}))
+    planes, rows, half = (
+        answers(convert.transformers(VIT, **options))[0] for options in ({}, {"layout": "HWC"}, {"dtype": "float16"})
+    )
     np.testing.assert_array_equal(planes.transpose(1, 2, 0), rows)
     np.testing.assert_array_equal(planes.astype(np.float16), half)
 
@@ -169,10 +179,19 @@ def patches(height, width, side, most):
 RULES = {
     "detr": (sizes.Bounded(800, 1333), lambda h, w: bounded(h, w, 800, 1333)),
     "yolos": (sizes.Bounded(512, 864, 16, "down", False), lambda h, w: bounded(h, w, 512, 864, 16, False)),
-    "mask2former": (sizes.Bounded(800, 1333, 32, "up"), lambda h, w: tuple(-(-side // 32) * 32 for side in bounded(h, w, 800, 1333))),
+    "mask2former": (
+        sizes.Bounded(800, 1333, 32, "up"),
+        lambda h, w: tuple(-(-side // 32) * 32 for side in bounded(h, w, 800, 1333)),
+    ),
     "sam": (sizes.Longest(1024), lambda h, w: tuple(int(side * (1024 / max(h, w)) + 0.5) for side in (h, w))),
-    "within": (sizes.Within(300, 451, "floor"), lambda h, w: tuple(int(side * min(300 / h, 451 / w)) for side in (h, w))),
-    "letterbox": (sizes.Within(640, 640, "even"), lambda h, w: tuple(max(round(side * min(640 / h, 640 / w)), 1) for side in (h, w))),
+    "within": (
+        sizes.Within(300, 451, "floor"),
+        lambda h, w: tuple(int(side * min(300 / h, 451 / w)) for side in (h, w)),
+    ),
+    "letterbox": (
+        sizes.Within(640, 640, "even"),
+        lambda h, w: tuple(max(round(side * min(640 / h, 640 / w)), 1) for side in (h, w)),
+    ),
     "covers": (sizes.KeepRatio(248, 213, False), lambda h, w: kept(h, w, 248, 213, min)),
     "patches": (sizes.Patches(16, 256), lambda h, w: patches(h, w, 16, 256)),
     "fits": (sizes.KeepRatio(248, 213, True), lambda h, w: kept(h, w, 248, 213, max)),
@@ -191,7 +210,9 @@ def test_sizes_are_those_of_the_library(name):
 
 
 def test_an_image_too_thin_for_its_size_is_an_error():
-    made = convert.transformers({"image_processor_type": "YolosImageProcessor", "size": {"shortest_edge": 64, "longest_edge": 64}})
+    made = convert.transformers(
+        {"image_processor_type": "YolosImageProcessor", "size": {"shortest_edge": 64, "longest_edge": 64}}
+    )
     with pytest.raises(RuntimeError, match="finite size"):
         answers(made, photo(9, 900))
 
@@ -200,7 +221,9 @@ def test_an_image_too_thin_for_its_size_is_an_error():
 
 
 def test_a_request_is_padded_to_its_largest_image():
-    made = convert.transformers({"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 60}})
+    made = convert.transformers(
+        {"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 60}}
+    )
     pixels, mask = made().run(IMAGE=[photo(30, 40), photo(50, 30)])
     assert [np.asarray(pixels.at(number)).shape for number in range(2)] == [(3, 50, 40)] * 2
     inside = np.zeros((2, 50, 40), np.int64)
@@ -232,7 +255,11 @@ def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
     assert behind.max_batch_size == 8 and behind.inputs[0].dims == (3, 224, 224)
     text = repository.ensemble(convert.transformers(VIT).stage, "pre", behind, 64)
     made = pbtxt._fields(pbtxt._tokens(text), None, 0)
-    assert made["max_batch_size"] == ["8"] and made["input"][0]["name"] == ["IMAGE"] and made["output"][0]["dims"] == ["1000"]
+    assert (
+        made["max_batch_size"] == ["8"]
+        and made["input"][0]["name"] == ["IMAGE"]
+        and made["output"][0]["dims"] == ["1000"]
+    )
     first, second = made["ensemble_scheduling"][0]["step"]
     assert first["output_map"][0]["value"] == second["input_map"][0]["value"] == ["stage.pixel_values"]
     for changed, options in (
@@ -259,8 +286,14 @@ def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
         (('name: "logits"', 'name: "a\\" } ensemble_scheduling {"'), "of each output; `name` .* is missing or wrong"),
         (('name: "logits"', "name: 'a\"b'"), "of each output; `name` .* is missing or wrong"),
         (('name: "logits"', 'name: "a\x1b[2J"'), "of each output; `name` .* is missing or wrong"),
-        (("TYPE_FP32 dims: [ 1000", '"TYPE_FP32 } x {" dims: [ 1000'), "of each output; `data_type` .* is missing or wrong"),
-        (('{ name: "pixel_values"', '{ name: "a" data_type: TYPE_FP32 dims: 1 }, { name: "b"'), r"has inputs \['a', 'b'\]: expected one"),
+        (
+            ("TYPE_FP32 dims: [ 1000", '"TYPE_FP32 } x {" dims: [ 1000'),
+            "of each output; `data_type` .* is missing or wrong",
+        ),
+        (
+            ('{ name: "pixel_values"', '{ name: "a" data_type: TYPE_FP32 dims: 1 }, { name: "b"'),
+            r"has inputs \['a', 'b'\]: expected one",
+        ),
         (
             ("} ]", '}, { name: "pixel_mask" data_type: TYPE_INT64 dims: [-1, -1] } ]'),
             "input `pixel_mask` of model `vit`: the stage has no output for it",
@@ -281,7 +314,9 @@ def test_models_that_do_not_fit(tmp_path, changed, says):
 def run(folder, *arguments):
     path = os.pathsep.join([os.path.dirname(os.path.dirname(gesso.__file__)), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-m", "gesso", "from", *arguments]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    return subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
 
 
 def test_the_command_line(tmp_path):
@@ -289,7 +324,12 @@ def test_the_command_line(tmp_path):
     models(tmp_path)
     made = run(tmp_path, "hf", ".", "-o", "pre", "--model", "vit", "--no-proof")
     assert (made.returncode, made.stderr) == (0, ""), made.stderr
-    assert sorted(path.name for path in (tmp_path / "pre").iterdir()) == ["1", "README.md", "config.pbtxt", "preprocess.py"]
+    assert sorted(path.name for path in (tmp_path / "pre").iterdir()) == [
+        "1",
+        "README.md",
+        "config.pbtxt",
+        "preprocess.py",
+    ]
     assert (tmp_path / "vit_from_images" / "config.pbtxt").read_text().startswith("# Made by `gesso from`")
     readme = (tmp_path / "pre" / "README.md").read_text()
     assert "`gesso from hf . -o pre --model vit --no-proof`" in readme and "`Raw profile type exif`" in readme
@@ -298,7 +338,10 @@ def test_the_command_line(tmp_path):
     assert again.returncode == 2 and "pre/1/model.dali` is there already" in again.stderr
     assert run(tmp_path, "hf", ".", "-o", "pre", "--no-proof", "--overwrite").returncode == 0
     printed = run(tmp_path, "ultralytics", "--imgsz", "64", "--print", "--no-proof")
-    assert printed.stdout.rstrip() == convert.ultralytics(64).source.rstrip() and printed.stderr == "not compared: `--no-proof`\n"
+    assert (
+        printed.stdout.rstrip() == convert.ultralytics(64).source.rstrip()
+        and printed.stderr == "not compared: `--no-proof`\n"
+    )
     assert run(tmp_path, "hf", ".", "-o", "other", "--no-proof", "--require-equal").returncode == 1
     for arguments, says in (
         (("hf", "nowhere"), "cannot read `nowhere`"),
@@ -354,7 +397,11 @@ def test_nothing_of_others_is_replaced(tmp_path):
         (("--ensemble", "e"), "without `--output`"),
     ):
         wrong = run(tmp_path, "hf", ".", *arguments)
-        assert wrong.returncode == 2 and says in wrong.stderr and not wrong.stdout, (arguments, wrong.stderr, wrong.stdout)
+        assert wrong.returncode == 2 and says in wrong.stderr and not wrong.stdout, (
+            arguments,
+            wrong.stderr,
+            wrong.stdout,
+        )
         assert contents(tmp_path) == before, arguments
 
 
@@ -362,11 +409,19 @@ def test_programs_that_end_themselves_and_photos_that_are_none(tmp_path):
     pytest.importorskip("torchvision")
     (tmp_path / "leaves.py").write_text("import sys\n\nsys.exit(0)\n")
     wrong = run(tmp_path, "torchvision", "leaves.py:transform", "-o", "pre", "--no-proof")
-    assert wrong.returncode == 2 and "`leaves.py`, line 3: SystemExit: code of the user ends the program with 0" in wrong.stderr
+    assert (
+        wrong.returncode == 2
+        and "`leaves.py`, line 3: SystemExit: code of the user ends the program with 0" in wrong.stderr
+    )
     assert not (tmp_path / "pre").exists()
-    (tmp_path / "right.py").write_text("from torchvision.transforms import *\ntransform = Compose([CenterCrop(8), ToTensor()])\n")
+    (tmp_path / "right.py").write_text(
+        "from torchvision.transforms import *\ntransform = Compose([CenterCrop(8), ToTensor()])\n"
+    )
     (tmp_path / "photos").mkdir()
-    for folder, says in (("nowhere", "option `--photos` is 'nowhere': expected a folder"), ("photos", "option `--photos` is 'photos': there is")):
+    for folder, says in (
+        ("nowhere", "option `--photos` is 'nowhere': expected a folder"),
+        ("photos", "option `--photos` is 'photos': there is"),
+    ):
         wrong = run(tmp_path, "torchvision", "right.py:transform", "-o", "pre", "--photos", folder)
         assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr
     (tmp_path / "photos" / "0.png").write_bytes(photo().tobytes())
@@ -377,7 +432,9 @@ def test_programs_that_end_themselves_and_photos_that_are_none(tmp_path):
 
 
 def test_control_characters_are_escaped(tmp_path):
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT | {"\x1b[2Jfield\npixel_values: equal": "\x1b]0;title\x07"}))
+    (tmp_path / "preprocessor_config.json").write_text(
+        json.dumps(VIT | {"\x1b[2Jfield\npixel_values: equal": "\x1b]0;title\x07"})
+    )
     wrong = run(tmp_path, "hf", ".", "--print")
     assert wrong.returncode == 2 and "field `\\x1b[2Jfield\\npixel_values: equal`" in wrong.stderr
     assert all(each.isprintable() or each == "\n" for each in wrong.stderr) and len(wrong.stderr.splitlines()) == 1

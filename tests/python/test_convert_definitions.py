@@ -1,4 +1,5 @@
-"""Definitions of preprocessing as `gesso.convert` reads them: older spellings, defaults, options, and whatever is wrong with one."""
+"""Definitions of preprocessing as `gesso.convert` reads them: older spellings, defaults, options, and whatever is wrong
+with one."""
 
 import json
 
@@ -29,11 +30,24 @@ TIMM = {
             {"image_processor_type": "CLIPImageProcessor"},
         ),
         (
-            {"feature_extractor_type": "DetrFeatureExtractor", "size": 800, "max_size": 1333, "format": "coco_detection"},
+            {
+                "feature_extractor_type": "DetrFeatureExtractor",
+                "size": 800,
+                "max_size": 1333,
+                "format": "coco_detection",
+            },
             {"image_processor_type": "DetrImageProcessor"},
         ),
         ({"image_processor_type": "ViTImageProcessorFast", "size": [224, 224], "do_pad": None, "device": None}, VIT),
-        ({"image_processor_type": "ViTImageProcessor", "size": 224, "default_to_square": True, "rescale_factor": 1 / 255}, VIT),
+        (
+            {
+                "image_processor_type": "ViTImageProcessor",
+                "size": 224,
+                "default_to_square": True,
+                "rescale_factor": 1 / 255,
+            },
+            VIT,
+        ),
     ],
 )
 def test_older_spellings_are_the_same(old, new):
@@ -41,7 +55,9 @@ def test_older_spellings_are_the_same(old, new):
 
 
 def test_the_two_forms_of_a_class_differ():
-    by_torch, by_pillow = (convert.transformers({"image_processor_type": f"ViTImageProcessor{ending}"}).source for ending in ("", "Pil"))
+    by_torch, by_pillow = (
+        convert.transformers({"image_processor_type": f"ViTImageProcessor{ending}"}).source for ending in ("", "Pil")
+    )
     assert 'arithmetic="transformers-fast"' in by_torch and 'arithmetic="torchvision"' in by_pillow
     assert convert.transformers(VIT, backend="pil", pillow="pillow13").source.count('arithmetic="pillow13"') == 1
 
@@ -115,7 +131,14 @@ def definitions():
         values.pop("default_to_square", None)
         yield convert.transformers, values, ("image_processor_type",)
     yield convert.timm, TIMM, tuple(TIMM)
-    clip = {"size": 224, "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "longest", "fill_color": 3}
+    clip = {
+        "size": 224,
+        "mean": [0.5] * 3,
+        "std": [0.5] * 3,
+        "interpolation": "bicubic",
+        "resize_mode": "longest",
+        "fill_color": 3,
+    }
     yield convert.open_clip, clip, ("size",)
 
 
@@ -149,7 +172,9 @@ def mutated(rng, values, required):
         field = str(rng.choice(required))
         del values[field]
     elif kind == "misspelt":
-        wrong = field.replace("_", "", 1) if "_" in field and rng.integers(2) else field + str(rng.choice(["s", "_", "X"]))
+        wrong = (
+            field.replace("_", "", 1) if "_" in field and rng.integers(2) else field + str(rng.choice(["s", "_", "X"]))
+        )
         values[wrong] = values.pop(field)
         # Where the field has no default that one is missed first.
         return values, (wrong, field)
@@ -204,8 +229,14 @@ def test_what_a_class_has_by_default_may_be_left_out():
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"image_processor_type": "NoImageProcessor"}, "`image_processor_type` is 'NoImageProcessor': this class is not known"),
-        ({"image_processor_type": "Siglip2ImageProcessor", "do_resize": False}, "field `do_resize` of Siglip2ImageProcessor is False"),
+        (
+            {"image_processor_type": "NoImageProcessor"},
+            "`image_processor_type` is 'NoImageProcessor': this class is not known",
+        ),
+        (
+            {"image_processor_type": "Siglip2ImageProcessor", "do_resize": False},
+            "field `do_resize` of Siglip2ImageProcessor is False",
+        ),
         (
             {"image_processor_type": "Owlv2ImageProcessor"},
             "`image_processor_type` is 'Owlv2ImageProcessor': it resizes floats by another library",
@@ -218,17 +249,30 @@ def test_what_a_class_has_by_default_may_be_left_out():
             {"image_processor_type": "DINOv3ViTImageProcessor", "do_rescale": False},
             "`do_rescale` of DINOv3ViTImageProcessor is False: this class normalizes floats",
         ),
-        (VIT | {"resample": 1}, r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`"),
+        (
+            VIT | {"resample": 1},
+            r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`",
+        ),
         (VIT | {"do_pad": True, "pad_size": 200}, "images may have 224 x 224 pixels before they are padded"),
         (VIT | {"do_pad": True, "do_resize": False, "pad_size": 200}, "images may have any size"),
         (VIT | {"data_format": "channels_last"}, "`data_format` of ViTImageProcessor is 'channels_last'"),
         (VIT | {"do_resize": False, "crop_pct": 0.9}, "`crop_pct` of ViTImageProcessor is 0.9: it is not known"),
-        ({"image_processor_type": "SegformerImageProcessor", "do_center_crop": True}, "SegformerImageProcessor does not crop"),
         (
-            {"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 800, "longest_edge": 1333}, "max_size": 1000},
+            {"image_processor_type": "SegformerImageProcessor", "do_center_crop": True},
+            "SegformerImageProcessor does not crop",
+        ),
+        (
+            {
+                "image_processor_type": "DetrImageProcessor",
+                "size": {"shortest_edge": 800, "longest_edge": 1333},
+                "max_size": 1000,
+            },
             "`max_size`.*is 1000",
         ),
-        ({"image_processor_type": "ConvNextImageProcessor", "size": {"height": 224, "width": 224}}, "takes `shortest_edge` alone"),
+        (
+            {"image_processor_type": "ConvNextImageProcessor", "size": {"height": 224, "width": 224}},
+            "takes `shortest_edge` alone",
+        ),
     ],
 )
 def test_what_has_no_equal_stage_is_refused(values, says):

@@ -1,4 +1,5 @@
-"""`gesso.convert` beside the libraries that it reads definitions of, where they are installed. `tests/conformance/converted.py` compares every class and setting."""
+"""`gesso.convert` beside the libraries that it reads definitions of, where they are installed.
+`tests/conformance/converted.py` compares every class and setting."""
 
 import json
 import sys
@@ -39,7 +40,13 @@ def test_defaults_are_those_of_the_classes():
         made = getattr(transformers, name)()
         for field, value in defaults.items():
             found = getattr(made, field)
-            found = dict(found) if hasattr(found, "shortest_edge") else tuple(found) if isinstance(found, (list, tuple)) else found
+            found = (
+                dict(found)
+                if hasattr(found, "shortest_edge")
+                else tuple(found)
+                if isinstance(found, (list, tuple))
+                else found
+            )
             assert found == value, (name, field, found)
         for field in ("do_center_crop", "do_pad", "do_convert_rgb", "crop_size", "pad_size"):
             assert field in defaults or not getattr(made, field, None), (name, field)
@@ -51,7 +58,10 @@ def test_a_processor_is_what_its_configuration_is(tmp_path):
         processor = getattr(transformers, name)(resample=3)
         processor.save_pretrained(tmp_path)
         made = convert.transformers(processor)
-        assert made.stage == convert.transformers(tmp_path).stage and made.stage.title == f"{name} of transformers, by torchvision"
+        assert (
+            made.stage == convert.transformers(tmp_path).stage
+            and made.stage.title == f"{name} of transformers, by torchvision"
+        )
     by_pillow = convert.transformers(transformers.CLIPImageProcessorPil())
     assert by_pillow.stage.title == "CLIPImageProcessor of transformers, by Pillow and numpy"
 
@@ -74,7 +84,9 @@ def test_the_proof_of_a_folder_is_of_what_transformers_reads_there(tmp_path, pho
     monkeypatch.setattr(from_hf, "read", lambda path: processor)
     assert not convert.prove(convert.transformers(tmp_path), photos[:2]).is_equal
     monkeypatch.setattr(from_hf, "read", lambda path: {"image_processor_type": "DeiTImageProcessor"})
-    with pytest.raises(ConversionError, match="transformers makes a `ViTImageProcessor` of it, here it is read as `DeiTImageProcessor`"):
+    with pytest.raises(
+        ConversionError, match="transformers makes a `ViTImageProcessor` of it, here it is read as `DeiTImageProcessor`"
+    ):
         convert.transformers(tmp_path).reference()
     monkeypatch.undo()
     for name in ("ViTImageProcessorPil", "ViTImageProcessorFast", "ViTFeatureExtractor"):
@@ -122,18 +134,33 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
 @pytest.mark.parametrize(
     ("steps", "says"),
     [
-        ((lambda t: t.Lambda(lambda image: image), *NORMALIZED), r"transform \[0\] is `Lambda`: a function of yours has no stage"),
+        (
+            (lambda t: t.Lambda(lambda image: image), *NORMALIZED),
+            r"transform \[0\] is `Lambda`: a function of yours has no stage",
+        ),
         ((lambda t: t.RandomHorizontalFlip(), *NORMALIZED), r"transform \[0\] is `RandomHorizontalFlip`: it is random"),
         ((lambda t: t.GaussianBlur(3), *NORMALIZED), r"transform \[0\] is `GaussianBlur`: it is not known"),
         ((*NORMALIZED, lambda t: t.Resize(9)), "transform `Resize` comes behind normalized floats"),
-        ((NORMALIZED[0], lambda t: t.Resize(9, t.InterpolationMode.NEAREST)), "field `interpolation` of Resize is 'nearest'"),
+        (
+            (NORMALIZED[0], lambda t: t.Resize(9, t.InterpolationMode.NEAREST)),
+            "field `interpolation` of Resize is 'nearest'",
+        ),
         ((NORMALIZED[0], lambda t: t.Pad(9, 3)), "field `fill` of Pad is 3: behind floats"),
         ((lambda t: t.Resize(9),), "the transforms end with an image of Pillow"),
-        ((lambda t: t.PILToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3)), "transform `Normalize` is given bytes"),
+        (
+            (lambda t: t.PILToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3)),
+            "transform `Normalize` is given bytes",
+        ),
         ((*NORMALIZED, NORMALIZED[1]), "transform `Normalize` comes twice"),
         ((lambda t: t.ToTensor(), lambda t: t.Normalize([0.5], [0.0])), "`std` of Normalize"),
-        ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, antialias=False)), "field `antialias` of Resize is False: expected true"),
-        ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, t.InterpolationMode.LANCZOS)), "field `interpolation` of Resize is 'lanczos'"),
+        (
+            (lambda t: t.PILToTensor(), lambda t: t.Resize(9, antialias=False)),
+            "field `antialias` of Resize is False: expected true",
+        ),
+        (
+            (lambda t: t.PILToTensor(), lambda t: t.Resize(9, t.InterpolationMode.LANCZOS)),
+            "field `interpolation` of Resize is 'lanczos'",
+        ),
         ((lambda t: t.Compose([lambda image: image]),), r"transform \[0\]\[0\] is `function` of"),
         ((lambda t: t.Resize([0, 3]), *NORMALIZED), "field `size` of Resize"),
         ((lambda t: t.Grayscale(), *NORMALIZED), "field `num_output_channels` of Grayscale is 1: expected 3"),
@@ -150,7 +177,10 @@ def test_transforms_without_an_equal_stage(steps, says):
 def test_transforms_of_version_2_without_an_equal_stage():
     torch = pytest.importorskip("torch")
     for steps, says in (
-        ((lambda t: t.ToImage(), lambda t: t.ToDtype(torch.float16, scale=True)), "field `dtype` of ToDtype is torch.float16"),
+        (
+            (lambda t: t.ToImage(), lambda t: t.ToDtype(torch.float16, scale=True)),
+            "field `dtype` of ToDtype is torch.float16",
+        ),
         ((lambda t: t.ToDtype(torch.float32, scale=True),), "is given an image of Pillow"),
         ((lambda t: t.ToImage(), lambda t: t.MixUp(num_classes=3)), "is `MixUp`: it is random"),
         ((lambda t: t.Resize(None, max_size=9), lambda t: t.ToImage()), "field `size` of Resize is None"),
@@ -161,10 +191,14 @@ def test_transforms_of_version_2_without_an_equal_stage():
 
 def test_names_of_transforms(tmp_path):
     models = pytest.importorskip("torchvision.models")
-    (tmp_path / "training.py").write_text("from torchvision.transforms import *\ntransform = Compose([CenterCrop(32), ToTensor()])\n")
+    (tmp_path / "training.py").write_text(
+        "from torchvision.transforms import *\ntransform = Compose([CenterCrop(32), ToTensor()])\n"
+    )
     assert convert.torchvision(f"{tmp_path / 'training.py'}:transform").stage.shape == (3, 32, 32)
     weights = models.ResNet50_Weights.IMAGENET1K_V2
-    assert convert.torchvision("ResNet50_Weights.IMAGENET1K_V2").stage == convert.torchvision(weights.transforms()).stage
+    assert (
+        convert.torchvision("ResNet50_Weights.IMAGENET1K_V2").stage == convert.torchvision(weights.transforms()).stage
+    )
     assert convert.torchvision("weights.ResNet50_Weights.IMAGENET1K_V2").stage.shape == (3, 224, 224)
     for word, says in (
         (f"{tmp_path / 'training.py'}:other", "has no `other`"),
@@ -184,7 +218,9 @@ def test_names_of_timm():
     timm = pytest.importorskip("timm")
     config = timm.data.resolve_data_config(pretrained_cfg=timm.models.get_pretrained_cfg("resnet50.a1_in1k").to_dict())
     assert convert.timm("resnet50.a1_in1k").stage == convert.timm(config).stage
-    with pytest.raises(ConversionError, match="`no_model` is neither a file nor a model of timm|timm has no pretrained configuration"):
+    with pytest.raises(
+        ConversionError, match="`no_model` is neither a file nor a model of timm|timm has no pretrained configuration"
+    ):
         convert.timm("no_model")
 
 
@@ -206,24 +242,33 @@ def test_random_crops_are_as_likely_as_in_torchvision(tmp_path):
     # By nearest neighbours the corners say where the window is.
     nearest = transforms.InterpolationMode.NEAREST
     pixels = np.stack(
-        [np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()]
+        [
+            np.asarray(image)
+            for image in loader(tmp_path, lambda t: t.RandomResizedCrop(50, interpolation=nearest)).run()[0].as_cpu()
+        ]
     ).astype(float)
     step = (pixels[:, :2, -1, -1] - pixels[:, :2, 0, 0]) / 49
     found = np.concatenate([50 * step, pixels[:, :2, 0, 0]], 1)
     torch.manual_seed(57)
     image = Image.new("RGB", (250, 200))
-    windows = np.array([transforms.RandomResizedCrop.get_params(image, [0.08, 1.0], [3 / 4, 4 / 3]) for _ in range(4000)], float)
+    windows = np.array(
+        [transforms.RandomResizedCrop.get_params(image, [0.08, 1.0], [3 / 4, 4 / 3]) for _ in range(4000)], float
+    )
     expected = windows[:, [2, 3, 0, 1]]
     for number in range(4):
         quantiles = np.linspace(0.1, 0.9, 9)
-        np.testing.assert_allclose(np.quantile(found[:, number], quantiles), np.quantile(expected[:, number], quantiles), atol=12)
+        np.testing.assert_allclose(
+            np.quantile(found[:, number], quantiles), np.quantile(expected[:, number], quantiles), atol=12
+        )
 
 
 def test_random_windows_and_flips(tmp_path):
     pixels = np.stack(
         [
             np.asarray(image)
-            for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25)).run()[0].as_cpu()
+            for image in loader(tmp_path, lambda t: t.RandomCrop([198, 249]), lambda t: t.RandomHorizontalFlip(0.25))
+            .run()[0]
+            .as_cpu()
         ]
     )
     places, counts = np.unique(pixels[:, 0, 0, 0], return_counts=True)
@@ -236,7 +281,9 @@ def test_random_windows_and_flips(tmp_path):
 
 
 def test_some_images_are_gray(tmp_path):
-    pixels = np.stack([np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomGrayscale(0.25)).run()[0].as_cpu()])
+    pixels = np.stack(
+        [np.asarray(image) for image in loader(tmp_path, lambda t: t.RandomGrayscale(0.25)).run()[0].as_cpu()]
+    )
     is_gray = (pixels[:, 0] == pixels[:, 1]).all(axis=(1, 2))
     assert abs(is_gray.mean() - 0.25) < 0.05
     with Image.open(tmp_path / "images" / "a" / "0.png") as image:

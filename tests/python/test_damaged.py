@@ -1,4 +1,5 @@
-"""Data sets of which a part is damaged: the error says which file, and where the reader can go on, `on_missing` lets it."""
+"""Data sets of which a part is damaged: the error says which file, and where the reader can go on, `on_missing` lets
+it."""
 
 import json
 import struct
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, tfrecord
 
 
@@ -17,11 +17,15 @@ def pipeline(make, batch_size=2):
     made = Pipeline(batch_size, 1, seed=1)
     with made:
         outputs = make()
-        made.set_outputs(*(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]))
+        made.set_outputs(
+            *(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs])
+        )
     return made
 
 
-@pytest.mark.parametrize("header", [b"", b"\x93NUMPY\x01\x00\x08\x00{'descr'", b"\x93NUMPY\x01\x00\x04\x00{([\n", b"\x93NUMPY\x09\x09"])
+@pytest.mark.parametrize(
+    "header", [b"", b"\x93NUMPY\x01\x00\x08\x00{'descr'", b"\x93NUMPY\x01\x00\x04\x00{([\n", b"\x93NUMPY\x09\x09"]
+)
 def test_arrays(tmp_path, header):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.full(2, i, np.float32))
@@ -119,7 +123,10 @@ for read, name in zip(readers, ("mdb", "npy")):
 
 def test_files_that_become_shorter_are_errors(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", SHRINKS, str(tmp_path / "a"), str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", SHRINKS, str(tmp_path / "a"), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stdout.split()) == (0, ["True", "True"]), done.stderr
 
@@ -148,7 +155,12 @@ def test_examples(tmp_path):
     def run(policy):
         features = {"n": tfrecord.FixedLenFeature([], tfrecord.int64, -1)}
         paths = {"path": [str(tmp_path / "a")], "index_path": [str(tmp_path / "a.idx")]}
-        return pipeline(lambda: fn.readers.tfrecord(**paths, features=features, on_missing=policy)).run()[0].as_array().tolist()
+        return (
+            pipeline(lambda: fn.readers.tfrecord(**paths, features=features, on_missing=policy))
+            .run()[0]
+            .as_array()
+            .tolist()
+        )
 
     with pytest.raises(RuntimeError, match="Could not read .*a at index 30: "):
         run("raise")
@@ -159,7 +171,9 @@ def test_record_io(tmp_path):
     content, index = b"", ""
     for i, length in enumerate((24, 3, 24)):
         index += f"{i}\t{len(content)}\n"
-        content += struct.pack("<II", 0xCED7230A, length) + struct.pack("<IfQQ", 0, i, i, 0)[:length].ljust(-(-length // 4) * 4, b"\0")
+        content += struct.pack("<II", 0xCED7230A, length) + struct.pack("<IfQQ", 0, i, i, 0)[:length].ljust(
+            -(-length // 4) * 4, b"\0"
+        )
     (tmp_path / "a.rec").write_bytes(content)
     (tmp_path / "a.idx").write_text(index)
 
@@ -176,7 +190,8 @@ def test_record_io(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["{", "[]", '{"images": [{}]}', '{"images": [{"id": 0}], "annotations": [{"image_id": 0, "bbox": [1, 2]}]}']
+    "wrong",
+    ["{", "[]", '{"images": [{}]}', '{"images": [{"id": 0}], "annotations": [{"image_id": 0, "bbox": [1, 2]}]}'],
 )
 def test_annotations(tmp_path, wrong):
     (tmp_path / "a.json").write_text(wrong)

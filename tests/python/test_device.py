@@ -4,7 +4,6 @@ import gc
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, TensorListGPU, fn, pipeline_def, types
 from gesso._native import engine
 from gesso._tensors import device_array
@@ -77,7 +76,9 @@ def test_torch_takes_and_gives():
         for tensor in given:
             tensor.zero_()
     (batch,) = pipe.run()
-    assert all(float(torch.from_dlpack(sample).min()) == float(torch.from_dlpack(sample).max()) == 21 for sample in batch)
+    assert all(
+        float(torch.from_dlpack(sample).min()) == float(torch.from_dlpack(sample).max()) == 21 for sample in batch
+    )
     whole = torch.arange(12.0, device="cuda").reshape(3, 4)
     pipe = of(lambda: fn.external_source(name="x", device="gpu") + 1)
     pipe.feed_input("x", whole)

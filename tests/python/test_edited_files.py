@@ -1,11 +1,11 @@
-"""Files that somebody made or edited so that they never end: headers of archives, pipes in place of files, states of pipelines."""
+"""Files that somebody made or edited so that they never end: headers of archives, pipes in place of files, states of
+pipelines."""
 
 import io
 import json
 import os
 
 import pytest
-
 from gesso import Pipeline, fn
 from gesso._readers.webdataset import members
 
@@ -17,7 +17,21 @@ def _pax(content, size=None):
     return bytes(header) + content.ljust(-(-len(content) // 512) * 512, b"\0")
 
 
-@pytest.mark.parametrize("record", [b"0 x=y\n", b"1 x=y\n", b"2 x=y\n", b"00 x=y\n", b"99999999999 x=y\n", b" x", b"-5 x=y\n", b"x", b"5 a=\n" * 200_000], ids=lambda record: repr(record[:16]))
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"0 x=y\n",
+        b"1 x=y\n",
+        b"2 x=y\n",
+        b"00 x=y\n",
+        b"99999999999 x=y\n",
+        b" x",
+        b"-5 x=y\n",
+        b"x",
+        b"5 a=\n" * 200_000,
+    ],
+    ids=lambda record: repr(record[:16]),
+)
 def test_a_record_of_a_tar_header_that_is_no_record_ends(record):
     file = bytearray(512)
     file[:5], file[124:136], file[156:157] = b"a.jpg", b"%011o\0" % 3, b"0"

@@ -3,7 +3,6 @@
 import collections
 
 import pytest
-
 from gesso import Pipeline, fn
 from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
@@ -62,7 +61,9 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("before, after", [((4, 3), (2, 5)), ((2, 4), (5, 2)), ((1, 8), (3, 8)), ((3, 2), (1, 3)), ((2, 3), (2, 4))])
+@pytest.mark.parametrize(
+    "before, after", [((4, 3), (2, 5)), ((2, 4), (5, 2)), ((1, 8), (3, 8)), ((3, 2), (1, 3)), ((2, 3), (2, 4))]
+)
 @pytest.mark.parametrize("epochs", [0, 2])
 def test_the_epoch_ends_with_every_sample_once(files, options, before, after, epochs):
     first = begin(files, *before, **options)
@@ -131,4 +132,13 @@ def test_a_pipeline_without_an_iterator(files):
     seen = [label for pipeline in first for label in pipeline.run()[0].as_array().ravel().tolist()]
     assert seen == [0, 1, 6, 7]
     second = [make(shard, 4, first[0].checkpoint()) for shard in range(4)]
-    assert sorted(label for pipeline in second for label in pipeline.run()[0].as_array().ravel().tolist()) == [2, 3, 4, 5, 8, 9, 10, 11]
+    assert sorted(label for pipeline in second for label in pipeline.run()[0].as_array().ravel().tolist()) == [
+        2,
+        3,
+        4,
+        5,
+        8,
+        9,
+        10,
+        11,
+    ]

@@ -1,14 +1,14 @@
-"""Whole preprocessings with `arithmetic`, file to floats, beside live Pillow. `tests/conformance/exact_chains.py` compares with torchvision and timm."""
+"""Whole preprocessings with `arithmetic`, file to floats, beside live Pillow. `tests/conformance/exact_chains.py`
+compares with torchvision and timm."""
 
 import sys
 from pathlib import Path
 
+import gesso
 import numpy as np
 import pytest
-from PIL import Image
-
-import gesso
 from gesso import Pipeline, fn, types
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 
@@ -23,10 +23,14 @@ def files(tmp_path_factory):
     return exact_chains.draw_files(tmp_path_factory.mktemp("files"), 4 * len(exact_chains.KINDS), seed=2)
 
 
-@pytest.mark.parametrize(("resize", "crop", "method"), [(256, 224, "linear"), ([97, 90], 90, "cubic"), (64, 63, "lanczos")])
+@pytest.mark.parametrize(
+    ("resize", "crop", "method"), [(256, 224, "linear"), ([97, 90], 90, "cubic"), (64, 63, "lanczos")]
+)
 def test_all_kinds_of_files(files, resize, crop, method):
     chain = exact_chains.Chain("", None, resize, crop, method, MEAN, STD, exact_chains.pillow_arithmetic())
-    found = gesso.compare(exact_chains.pipeline(chain), files, "pillow", resize=resize, filter=method, crop=crop, mean=MEAN, std=STD)
+    found = gesso.compare(
+        exact_chains.pipeline(chain), files, "pillow", resize=resize, filter=method, crop=crop, mean=MEAN, std=STD
+    )
     assert [file.path for file in found.files if file.differing] == []
 
 
@@ -44,7 +48,11 @@ def decoded(decoder, path, **arguments):
 def test_windows_of_files_that_pillow_converts_otherwise(files, kind):
     path = next(path for path in files if path.name.endswith(kind))
     expected = np.asarray(exact_chains.loaded(path))[3:13, 5:20]
-    window = {"crop": [10, 15], "crop_pos_y": 3 / (exact_chains.loaded(path).height - 10), "crop_pos_x": 5 / (exact_chains.loaded(path).width - 15)}
+    window = {
+        "crop": [10, 15],
+        "crop_pos_y": 3 / (exact_chains.loaded(path).height - 10),
+        "crop_pos_x": 5 / (exact_chains.loaded(path).width - 15),
+    }
     made = decoded(fn.decoders.image_crop, path, arithmetic="pillow", **window)
     np.testing.assert_array_equal(made, expected)
     assert not np.array_equal(decoded(fn.decoders.image_crop, path, **window), expected)
@@ -64,7 +72,10 @@ def test_inks_are_always_those_of_adobe(tmp_path):
     ("arguments", "says"),
     [
         ({"arithmetic": "opencv"}, "argument `arithmetic` is `opencv`, expected `dali`, `pillow` or `pillow13`"),
-        ({"arithmetic": "pillow", "output_type": types.GRAY}, "argument `arithmetic` is `pillow`, which makes uint8 RGB"),
+        (
+            {"arithmetic": "pillow", "output_type": types.GRAY},
+            "argument `arithmetic` is `pillow`, which makes uint8 RGB",
+        ),
         ({"arithmetic": "pillow", "dtype": types.FLOAT}, "argument `arithmetic` is `pillow`, which makes uint8 RGB"),
     ],
 )

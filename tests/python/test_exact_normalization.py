@@ -1,5 +1,5 @@
-"""`arithmetic` of `fn.crop_mirror_normalize`: the values of torchvision and transformers, to the bit. What the libraries make was recorded;
-`tests/conformance/exact_normalization.py` compares with the libraries themselves."""
+"""`arithmetic` of `fn.crop_mirror_normalize`: the values of torchvision and transformers, to the bit. What the
+libraries make was recorded; `tests/conformance/exact_normalization.py` compares with the libraries themselves."""
 
 import json
 import sys
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
@@ -40,7 +39,14 @@ def test_windows_mirrors_and_orders(layout, mirror):
     image = np.random.default_rng(1).integers(0, 256, (9, 12, 3), np.uint8)
     mean, std = np.float32([0.1, 0.2, 0.3]), np.float32([0.4, 0.5, 0.6])
     made = normalized(
-        image, crop=[4, 5], rounding="even", mirror=mirror, mean=mean.tolist(), std=std.tolist(), output_layout=layout, arithmetic="torchvision"
+        image,
+        crop=[4, 5],
+        rounding="even",
+        mirror=mirror,
+        mean=mean.tolist(),
+        std=std.tolist(),
+        output_layout=layout,
+        arithmetic="torchvision",
     )
     expected = ((image.astype(np.float32) / np.float32(255) - mean) / std)[2:6, 4:9][:, :: -1 if mirror else 1]
     np.testing.assert_array_equal(made, expected.transpose(["HWC".index(letter) for letter in layout]))
@@ -48,7 +54,15 @@ def test_windows_mirrors_and_orders(layout, mirror):
 
 def test_surplus_channels_and_pixels_outside_are_filled():
     image = np.full((2, 2, 3), 255, np.uint8)
-    made = normalized(image, crop=[2, 5], rounding="even", out_of_bounds_policy="pad", pad_output=True, fill_values=7.0, arithmetic="transformers-fast")
+    made = normalized(
+        image,
+        crop=[2, 5],
+        rounding="even",
+        out_of_bounds_policy="pad",
+        pad_output=True,
+        fill_values=7.0,
+        arithmetic="transformers-fast",
+    )
     expected = np.full((4, 2, 5), 7, np.float32)
     # A window that is three pixels wider begins one pixel before the image, as in torchvision.
     expected[:3, :, 1:3] = 1
@@ -59,8 +73,14 @@ def test_surplus_channels_and_pixels_outside_are_filled():
     ("arguments", "says"),
     [
         ({"arithmetic": "torch"}, "argument `arithmetic` is `torch`, expected `dali`, `torchvision`, `torchvision-v2`"),
-        ({"arithmetic": "torchvision", "scale": 2.0}, "argument `scale` is DALI's: expected none where `arithmetic` is `torchvision`"),
-        ({"arithmetic": "transformers-fast", "dtype": types.UINT8}, "argument `dtype` is uint8, expected float32 or float16"),
+        (
+            {"arithmetic": "torchvision", "scale": 2.0},
+            "argument `scale` is DALI's: expected none where `arithmetic` is `torchvision`",
+        ),
+        (
+            {"arithmetic": "transformers-fast", "dtype": types.UINT8},
+            "argument `dtype` is uint8, expected float32 or float16",
+        ),
     ],
 )
 def test_what_a_library_does_not_have_is_refused(arguments, says):

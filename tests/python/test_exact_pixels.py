@@ -1,5 +1,5 @@
-"""`arithmetic`: the pixels of Pillow, torchvision and OpenCV, to the bit. What the libraries make was recorded; `tests/conformance/exact_pixels.py`
-compares with the libraries themselves."""
+"""`arithmetic`: the pixels of Pillow, torchvision and OpenCV, to the bit. What the libraries make was recorded;
+`tests/conformance/exact_pixels.py` compares with the libraries themselves."""
 
 import io
 import json
@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from gesso import Pipeline, fn, types
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
 
@@ -55,7 +54,9 @@ def test_shorter_sides_are_cut_and_the_window_in_the_middle_rounds_to_even():
     image = photo(375, 501)
     (made,) = outputs(
         [image],
-        lambda images: fn.resize_crop_mirror(images, resize_shorter=256, crop=[255, 224], mirror=1, arithmetic="pillow"),
+        lambda images: fn.resize_crop_mirror(
+            images, resize_shorter=256, crop=[255, 224], mirror=1, arithmetic="pillow"
+        ),
     )
     width = int(256 * 501 / 375)
     whole = Image.fromarray(image).resize((width, 256), Image.BILINEAR)
@@ -118,13 +119,22 @@ def test_a_decoder_in_front_does_not_make_the_image_smaller():
     [
         ({"arithmetic": "pil"}, "argument `arithmetic` is `pil`, expected `dali`, `pillow`"),
         ({"arithmetic": "opencv", "filter": "lanczos"}, "argument `filter` is `lanczos`, which OpenCV"),
-        ({"arithmetic": "torchvision", "interp_type": types.INTERP_GAUSSIAN}, "argument `interp_type` is 5 .Gaussian., which torchvision"),
+        (
+            {"arithmetic": "torchvision", "interp_type": types.INTERP_GAUSSIAN},
+            "argument `interp_type` is 5 .Gaussian., which torchvision",
+        ),
         ({"filter": "box"}, "argument `filter` is for another `arithmetic` than `dali`"),
         ({"arithmetic": "pillow", "antialias": False}, "argument `antialias` is false: Pillow"),
         ({"arithmetic": "pillow", "dtype": types.FLOAT}, "argument `dtype` is float32: with Pillow's arithmetic"),
         ({"arithmetic": "pillow", "min_filter": types.INTERP_NN}, "argument `min_filter` is DALI's"),
-        ({"arithmetic": "torchvision", "roi_start": [0.5, 0], "roi_end": [9, 9]}, "torchvision .* resizes whole pixels inside of the image"),
-        ({"arithmetic": "pillow", "roi_start": [-1, 0], "roi_end": [9, 9]}, "Pillow .* resizes regions inside of the image only"),
+        (
+            {"arithmetic": "torchvision", "roi_start": [0.5, 0], "roi_end": [9, 9]},
+            "torchvision .* resizes whole pixels inside of the image",
+        ),
+        (
+            {"arithmetic": "pillow", "roi_start": [-1, 0], "roi_end": [9, 9]},
+            "Pillow .* resizes regions inside of the image only",
+        ),
     ],
 )
 def test_what_a_library_does_not_have_is_refused(arguments, says):

@@ -1,5 +1,6 @@
-"""`arithmetic` on a GPU: every byte is that of the CPU, which `test_exact_pixels.py` compares with the libraries, and of what was recorded of these.
-Skipped without a GPU. $GESSO_EXACT_CASES says how many random cases each arithmetic has."""
+"""`arithmetic` on a GPU: every byte is that of the CPU, which `test_exact_pixels.py` compares with the libraries, and
+of what was recorded of these. Skipped without a GPU. $GESSO_EXACT_CASES says how many random cases each arithmetic
+has."""
 
 import io
 import json
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 from gesso._native import engine as _engine
 
@@ -54,13 +54,21 @@ def assert_equal(on_cpu, on_gpu, cases):
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_what_was_recorded_of_libraries_is_made(arithmetic):
     recorded = json.loads(exact_pixels.RECORDING.read_text())[arithmetic]["fingerprints"]
-    assert exact_pixels.fingerprints(exact_pixels.LIBRARIES[arithmetic], lambda case: exact_pixels.ours(case, "gpu")) == recorded
+    assert (
+        exact_pixels.fingerprints(exact_pixels.LIBRARIES[arithmetic], lambda case: exact_pixels.ours(case, "gpu"))
+        == recorded
+    )
 
 
 @pytest.mark.parametrize("library", exact_normalization.LIBRARIES)
 def test_what_was_recorded_of_normalization_is_made(library):
     recorded = json.loads(exact_normalization.RECORDING.read_text())[library]["fingerprints"]
-    assert exact_normalization.fingerprints(exact_normalization.ours(exact_normalization.LIBRARIES[library].arithmetic, "gpu")) == recorded
+    assert (
+        exact_normalization.fingerprints(
+            exact_normalization.ours(exact_normalization.LIBRARIES[library].arithmetic, "gpu")
+        )
+        == recorded
+    )
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
@@ -75,7 +83,11 @@ def test_random_resizes(arithmetic):
         for first in range(0, len(cases), BATCH):
             batch = cases[first : first + BATCH]
             boxes = [case.box or [0, 0, *case.image.shape[:2]] for case in batch]
-            inputs = {"size": [case.size for case in batch], "start": [box[:2] for box in boxes], "end": [box[2:] for box in boxes]}
+            inputs = {
+                "size": [case.size for case in batch],
+                "start": [box[:2] for box in boxes],
+                "end": [box[2:] for box in boxes],
+            }
 
             def define(images, size, start, end):
                 return fn.resize(images, size=size, roi_start=start, roi_end=end, arithmetic=arithmetic, filter=name)
@@ -92,7 +104,9 @@ def photos(count=12):
 @pytest.mark.parametrize("mirror", [0, 1, 3])
 def test_mirrored_windows(arithmetic, mirror):
     def define(images):
-        return fn.resize_crop_mirror(images, resize_shorter=80, crop=[70, 64], mirror=mirror, arithmetic=arithmetic, filter="cubic")
+        return fn.resize_crop_mirror(
+            images, resize_shorter=80, crop=[70, 64], mirror=mirror, arithmetic=arithmetic, filter="cubic"
+        )
 
     images = photos()
     assert_equal(*outputs(images, define), [image.shape for image in images])
@@ -108,9 +122,13 @@ def test_random_windows(arithmetic):
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_planes_and_sequences(arithmetic):
     images = photos(4)
-    planes = outputs(images, lambda images: fn.resize(fn.transpose(images, perm=[2, 0, 1]), size=[40, 60], arithmetic=arithmetic))
+    planes = outputs(
+        images, lambda images: fn.resize(fn.transpose(images, perm=[2, 0, 1]), size=[40, 60], arithmetic=arithmetic)
+    )
     assert_equal(*planes, [image.shape for image in images])
-    frames = outputs(images, lambda images: fn.resize(fn.stack(images, images, axis_name="F"), size=[40, 60], arithmetic=arithmetic))
+    frames = outputs(
+        images, lambda images: fn.resize(fn.stack(images, images, axis_name="F"), size=[40, 60], arithmetic=arithmetic)
+    )
     assert_equal(*frames, [image.shape for image in images])
 
 
@@ -137,12 +155,20 @@ def test_behind_a_decoder_the_whole_image_is_resized():
         pipe.build()
         pipe.feed_input("files", [np.frombuffer(file.getvalue(), np.uint8)])
         made.append([np.asarray(output.as_cpu().at(0)) for output in pipe.run()])
-    (expected,) = outputs([made[1][1]], lambda images: fn.resize(images, size=[50, 60], arithmetic="pillow"), devices=("cpu",))
+    (expected,) = outputs(
+        [made[1][1]], lambda images: fn.resize(images, size=[50, 60], arithmetic="pillow"), devices=("cpu",)
+    )
     np.testing.assert_array_equal(made[1][0], expected[0])
     np.testing.assert_array_equal(made[0][0], expected[0])
 
 
-@pytest.mark.parametrize("arguments", [{"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.25]}, {"crop": [70, 300], "out_of_bounds_policy": "pad", "fill_values": 5.0}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.25]},
+        {"crop": [70, 300], "out_of_bounds_policy": "pad", "fill_values": 5.0},
+    ],
+)
 @pytest.mark.parametrize("dtype", [types.FLOAT, types.FLOAT16])
 @pytest.mark.parametrize("arithmetic", ["torchvision", "torchvision-v2", "transformers-fast"])
 def test_normalization(arithmetic, dtype, arguments):
@@ -150,7 +176,9 @@ def test_normalization(arithmetic, dtype, arguments):
         images = photos(4)
 
         def define(images):
-            return fn.crop_mirror_normalize(images, arithmetic=arithmetic, dtype=dtype, output_layout=layout, mirror=1, pad_output=True, **arguments)
+            return fn.crop_mirror_normalize(
+                images, arithmetic=arithmetic, dtype=dtype, output_layout=layout, mirror=1, pad_output=True, **arguments
+            )
 
         assert_equal(*outputs(images, define), [image.shape for image in images])
 
@@ -171,7 +199,9 @@ def test_from_file_to_pixels(arithmetic, behind, decoder):
     for device in ("cpu", "mixed"):
         pipe = Pipeline(batch_size=len(files), num_threads=2, device_id=0)
         with pipe:
-            decoded = fn.decoders.image(fn.external_source(name="files", dtype=types.UINT8, ndim=1), device=device, **decoder)
+            decoded = fn.decoders.image(
+                fn.external_source(name="files", dtype=types.UINT8, ndim=1), device=device, **decoder
+            )
             made_of_it = fn.resize(decoded, size=[100, 90], arithmetic=arithmetic)
             if behind == "normalization":
                 made_of_it = fn.crop_mirror_normalize(made_of_it, mean=0.5, std=0.25, arithmetic="torchvision")

@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gesso
 import numpy as np
 import pytest
-
-import gesso
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
@@ -22,7 +21,11 @@ def example(name, *words, timeout=300):
         "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, EXAMPLES / name, *map(str, words)], capture_output=True, text=True, timeout=timeout, env=environment
+        [sys.executable, EXAMPLES / name, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr
@@ -53,7 +56,10 @@ def test_the_detector_takes_annotations_of_coco(tmp_path):
     images = [{"id": i, "file_name": f"{i}.jpg", "width": 80, "height": 60} for i in range(6)]
     for image in images:
         save(tmp_path / image["file_name"], np.full((60, 80, 3), 90, np.uint8))
-    boxes = [{"id": i, "image_id": i, "category_id": 18, "bbox": [10, 10, 30, 30], "area": 900, "iscrowd": 0} for i in range(6)]
+    boxes = [
+        {"id": i, "image_id": i, "category_id": 18, "bbox": [10, 10, 30, 30], "area": 900, "iscrowd": 0}
+        for i in range(6)
+    ]
     (tmp_path / "a.json").write_text(json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 18}]}))
     assert len(losses(example("detection.py", tmp_path, tmp_path / "a.json", "--epochs", 1))) == 1
 

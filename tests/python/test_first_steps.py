@@ -1,4 +1,5 @@
-"""What who begins meets first: damaged files in a data set, loops over a pipeline, files that were written before, and mistakes that need a good answer."""
+"""What who begins meets first: damaged files in a data set, loops over a pipeline, files that were written before, and
+mistakes that need a good answer."""
 
 import io
 import os
@@ -8,8 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from gesso import DataNode, Pipeline, TensorGPU, TensorListGPU, fn, pipeline_def, tfrecord, types
+from gesso import DataNode, Pipeline, TensorGPU, TensorListGPU, fn, pipeline_def, tfrecord
 from gesso._readers import features
 from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
@@ -52,7 +52,11 @@ class Labels(BaseIterator):
 
 @pytest.mark.parametrize(
     "policy, expected",
-    [("FILL", [[0, 1, 2], [4, 5, 6, 7], [8]]), ("DROP", [[0, 1, 2], [4, 5, 6, 7]]), ("PARTIAL", [[0, 1, 2], [4, 5, 6, 7], [8]])],
+    [
+        ("FILL", [[0, 1, 2], [4, 5, 6, 7], [8]]),
+        ("DROP", [[0, 1, 2], [4, 5, 6, 7]]),
+        ("PARTIAL", [[0, 1, 2], [4, 5, 6, 7], [8]]),
+    ],
 )
 def test_iterators_leave_damaged_samples_out(files, policy, expected):
     iterator = Labels(made(files, pad_last_batch=True), last_batch_policy=LastBatchPolicy[policy])
@@ -71,7 +75,10 @@ def test_an_error_says_which_file(files, depth):
     pipeline.run()
     ((index, text),) = pipeline.errors.items()
     assert index == 3 and f"`{files[3]}`, sample 3 of the reader `files`: " in text
-    with pytest.raises(RuntimeError, match=f"(?s)fn.decoders.image.*Sample 3 of the batch failed: `{files[3]}`, sample 3 of the reader `files`"):
+    with pytest.raises(
+        RuntimeError,
+        match=f"(?s)fn.decoders.image.*Sample 3 of the batch failed: `{files[3]}`, sample 3 of the reader `files`",
+    ):
         made(files, on_error="raise", depth=depth).run()
 
 
@@ -107,7 +114,9 @@ def test_a_file_with_a_reader_is_read_back(tmp_path):
 
     @pipeline_def(batch_size=2, num_threads=1, seed=5, enable_conditionals=True)
     def define():
-        data = fn.readers.numpy(file_root=str(tmp_path), random_shuffle=True, roi_start=[1], roi_axes=[0], name="arrays")
+        data = fn.readers.numpy(
+            file_root=str(tmp_path), random_shuffle=True, roi_start=[1], roi_axes=[0], name="arrays"
+        )
         if fn.random.coin_flip():
             data = data + fn.random.uniform(range=[0, 1])
         return data
@@ -131,7 +140,10 @@ def test_a_file_that_reads_files_is_read_back(files):
 def example(number):
     """An `Example` of two features."""
     field = lambda number, value: bytes([number << 3 | 2, len(value)]) + value
-    values = {"n": field(3, field(1, bytes([number]))), "pairs": field(2, field(1, struct.pack("<4f", 1, 2, 3, number)))}
+    values = {
+        "n": field(3, field(1, bytes([number]))),
+        "pairs": field(2, field(1, struct.pack("<4f", 1, 2, 3, number))),
+    }
     pairs = b"".join(field(1, field(1, name.encode()) + field(2, value)) for name, value in values.items())
     return field(1, pairs)
 
@@ -149,7 +161,11 @@ def test_features_of_a_file_are_read_back(tmp_path):
 
     @pipeline_def(batch_size=2, num_threads=1)
     def define():
-        return tuple(fn.readers.tfrecord(path=[str(tmp_path / "a")], index_path=[str(tmp_path / "a.idx")], features=wanted, name="t").values())
+        return tuple(
+            fn.readers.tfrecord(
+                path=[str(tmp_path / "a")], index_path=[str(tmp_path / "a.idx")], features=wanted, name="t"
+            ).values()
+        )
 
     file = define().serialize()
     found = features.of_file(file)["t"]

@@ -5,7 +5,6 @@ import zlib
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 
 BITS = {"u1": 8, "i2": 16, "i4": 32, "i8": 64, "f4": -32, "f8": -64}
@@ -86,7 +85,15 @@ def table(array, method, tiles, **cards):
     heap = b"".join(tiles)
     axes = {f"ZNAXIS{i + 1}": extent for i, extent in enumerate(array.shape[::-1])}
     made = header(
-        **{"XTENSION": "BINTABLE", "BITPIX": 8, "NAXIS": 2, "NAXIS1": 8, "NAXIS2": len(tiles), "PCOUNT": len(heap), "GCOUNT": 1},
+        **{
+            "XTENSION": "BINTABLE",
+            "BITPIX": 8,
+            "NAXIS": 2,
+            "NAXIS1": 8,
+            "NAXIS2": len(tiles),
+            "PCOUNT": len(heap),
+            "GCOUNT": 1,
+        },
         **{"TFIELDS": 1, "TTYPE1": "COMPRESSED_DATA", "TFORM1": "1PB(99)", "ZIMAGE": True, "ZCMPTYPE": method},
         **{"ZBITPIX": BITS[array.dtype.str[1:]], "ZNAXIS": array.ndim, **axes, **cards},
     )
@@ -116,7 +123,15 @@ def test_rice(tmp_path, dtype):
     array = np.random.default_rng(1).integers(0, 60, (5, 70)).astype(dtype)
     array[2] = 9
     width = array.itemsize
-    made = table(array, "RICE_1", [rice(row, width) for row in array], ZNAME1="BLOCKSIZE", ZVAL1=32, ZNAME2="BYTEPIX", ZVAL2=width)
+    made = table(
+        array,
+        "RICE_1",
+        [rice(row, width) for row in array],
+        ZNAME1="BLOCKSIZE",
+        ZVAL1=32,
+        ZNAME2="BYTEPIX",
+        ZVAL2=width,
+    )
     (tmp_path / "a.fits").write_bytes(made)
     (found,) = read(tmp_path / "a.fits")
     assert found.dtype == array.dtype and np.array_equal(found, array)
@@ -179,7 +194,10 @@ def test_what_astropy_writes(tmp_path, method):
             (random.integers(0, 60000, (3, 20, 30)).astype(np.uint16), {}),
             (random.normal(0, 100, (50, 60)).astype(np.float32), {"quantize_method": -1}),
             (random.normal(0, 100, (50, 60)).astype(np.float32), {"quantize_method": 1, "dither_seed": 9990}),
-            (random.normal(5, 1, (130, 90)) * (random.random((130, 90)) > 0.3), {"quantize_method": 2, "tile_shape": (100, 90)}),
+            (
+                random.normal(5, 1, (130, 90)) * (random.random((130, 90)) > 0.3),
+                {"quantize_method": 2, "tile_shape": (100, 90)},
+            ),
         )
     ):
         path = tmp_path / f"{number}.fits"

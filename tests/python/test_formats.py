@@ -3,12 +3,11 @@
 import io
 from pathlib import Path
 
+import gesso.fn as fn
 import numpy as np
 import pytest
-from PIL import Image
-
-import gesso.fn as fn
 from gesso import pipeline_def
+from PIL import Image
 
 MP4 = Path(__file__).resolve().parents[1] / "data/video/h264.mp4"
 
@@ -43,7 +42,9 @@ def test_a_picture_of_another_format_is_refused(define):
 def test_a_video_is_known_by_its_frames():
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def frames():
-        return fn.decoders.video(fn.external_source(source=lambda: [np.fromfile(MP4, np.uint8)], batch=True), end_frame=1)
+        return fn.decoders.video(
+            fn.external_source(source=lambda: [np.fromfile(MP4, np.uint8)], batch=True), end_frame=1
+        )
 
     frames(formats="h264").run()
     with pytest.raises(RuntimeError, match="format `h264` is switched off"):

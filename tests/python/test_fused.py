@@ -1,15 +1,22 @@
-"""A decoder and the resize behind it are one operator where nobody else sees the decoded images: the same pixels, the same failures."""
+"""A decoder and the resize behind it are one operator where nobody else sees the decoded images: the same pixels, the
+same failures."""
 
 import io
 import random
 
 import numpy as np
 import pytest
+from gesso import Pipeline, fn, types
 from PIL import Image
 
-from gesso import Pipeline, fn, types
-
-FILTERS = [types.INTERP_NN, types.INTERP_LINEAR, types.INTERP_CUBIC, types.INTERP_LANCZOS3, types.INTERP_TRIANGULAR, types.INTERP_GAUSSIAN]
+FILTERS = [
+    types.INTERP_NN,
+    types.INTERP_LINEAR,
+    types.INTERP_CUBIC,
+    types.INTERP_LANCZOS3,
+    types.INTERP_TRIANGULAR,
+    types.INTERP_GAUSSIAN,
+]
 
 
 def file(rng):
@@ -17,7 +24,9 @@ def file(rng):
     # Those of more than a megabyte of pixels are resized row by row.
     largest = rng.choice([40, 400, 1200])
     width, height = (rng.randint(largest // 4, largest) for _ in range(2))
-    pixels = np.random.default_rng(rng.randint(0, 1 << 30)).integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), np.uint8)
+    pixels = np.random.default_rng(rng.randint(0, 1 << 30)).integers(
+        0, 256, (height // 8 + 1, width // 8 + 1, 3), np.uint8
+    )
     image = Image.fromarray(pixels).resize((width, height), Image.BICUBIC)
     kind = rng.choice(["JPEG"] * 6 + ["PNG", "GRAY", "TURNED", "CMYK"])
     out = io.BytesIO()
@@ -29,7 +38,9 @@ def file(rng):
             exif[0x0112] = rng.randint(2, 8)
         image = image.convert({"GRAY": "L", "CMYK": "CMYK"}.get(kind, "RGB"))
         progressive, subsampling = rng.random() < 0.3, rng.randint(0, 2)
-        image.save(out, "JPEG", quality=rng.randint(20, 98), progressive=progressive, subsampling=subsampling, exif=exif)
+        image.save(
+            out, "JPEG", quality=rng.randint(20, 98), progressive=progressive, subsampling=subsampling, exif=exif
+        )
     return np.frombuffer(out.getvalue(), np.uint8)
 
 
@@ -69,9 +80,17 @@ def answers(decode, made, files, apart):
 
 
 DECODERS = {
-    "image": lambda rng: (lambda x, kind=rng.choice([types.RGB, types.BGR, types.GRAY, types.YCbCr]): fn.decoders.image(x, output_type=kind)),
-    "image_crop": lambda rng: (lambda x, sides=(rng.random(), rng.random()): fn.decoders.image_crop(x, crop_h=1.0, crop_w=1.0, crop_pos_x=sides[0])),
-    "image_random_crop": lambda rng: (lambda x, seed=rng.randint(1, 9): fn.decoders.image_random_crop(x, seed=seed)),
+    "image": lambda rng: (
+        lambda x, kind=rng.choice([types.RGB, types.BGR, types.GRAY, types.YCbCr]): fn.decoders.image(
+            x, output_type=kind
+        )
+    ),
+    "image_crop": lambda rng: (
+        lambda x, sides=(rng.random(), rng.random()): fn.decoders.image_crop(
+            x, crop_h=1.0, crop_w=1.0, crop_pos_x=sides[0]
+        )
+    ),
+    "image_random_crop": lambda rng: lambda x, seed=rng.randint(1, 9): fn.decoders.image_random_crop(x, seed=seed),
 }
 
 

@@ -4,11 +4,9 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image
-
-from pictures import decoded
-
 from gesso import types
+from pictures import decoded
+from PIL import Image
 
 
 def saved(image, **options):
@@ -45,7 +43,9 @@ def test_transparent_places_have_no_alpha():
     (found,), _ = decoded([file], types.ANY_DATA)
     expected = np.array(Image.open(io.BytesIO(file)).convert("RGBA"))
     assert found.shape == (8, 8, 4)
-    assert (found[..., 3] == expected[..., 3]).all() and (found[expected[..., 3] > 0] == expected[expected[..., 3] > 0]).all()
+    assert (found[..., 3] == expected[..., 3]).all() and (
+        found[expected[..., 3] > 0] == expected[expected[..., 3] > 0]
+    ).all()
 
 
 def test_a_frame_that_is_smaller_than_the_canvas_lies_on_black():

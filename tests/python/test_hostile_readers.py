@@ -1,5 +1,5 @@
-"""Damaged data sets of every kind: what a reader makes of them are samples or a `RuntimeError`, soon, with bounded memory. More of them:
-`GESSO_READER_CASES=5000 pytest tests/python/test_hostile_readers.py`."""
+"""Damaged data sets of every kind: what a reader makes of them are samples or a `RuntimeError`, soon, with bounded
+memory. More of them: `GESSO_READER_CASES=5000 pytest tests/python/test_hostile_readers.py`."""
 
 import io
 import json
@@ -13,7 +13,6 @@ import wave
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, tfrecord, types
 
 CASES = int(os.environ.get("GESSO_READER_CASES", 60))
@@ -36,15 +35,23 @@ def webdataset(folder):
 
 def webdataset_with_index(folder):
     webdataset(folder)
-    (folder / "a.idx").write_text("v1.2 3\njpg 512 40 0.jpg cls 1536 40 0.cls\njpg 4608 40 1.jpg cls 5632 40 1.cls\njpg 8704 40 2.jpg\n")
-    return ["a.tar", "a.idx"], lambda: fn.readers.webdataset(paths=[str(folder / "a.tar")], index_paths=[str(folder / "a.idx")], ext=["jpg", "cls"])
+    (folder / "a.idx").write_text(
+        "v1.2 3\njpg 512 40 0.jpg cls 1536 40 0.cls\njpg 4608 40 1.jpg cls 5632 40 1.cls\njpg 8704 40 2.jpg\n"
+    )
+    return ["a.tar", "a.idx"], lambda: fn.readers.webdataset(
+        paths=[str(folder / "a.tar")], index_paths=[str(folder / "a.idx")], ext=["jpg", "cls"]
+    )
 
 
 def records(folder):
     with open(folder / "a", "wb") as file, open(folder / "a.idx", "w") as index:
         for i in range(SAMPLES):
             entries = b""
-            for name, value in ((b"image", b"\x0a\x05\x0a\x03" + f"{i:03}".encode()), (b"label", b"\x1a\x03\x0a\x01\x07"), (b"box", b"\x12\x06\x0a\x04\0\0\0\x40")):
+            for name, value in (
+                (b"image", b"\x0a\x05\x0a\x03" + f"{i:03}".encode()),
+                (b"label", b"\x1a\x03\x0a\x01\x07"),
+                (b"box", b"\x12\x06\x0a\x04\0\0\0\x40"),
+            ):
                 entry = b"\x0a" + bytes([len(name)]) + name + b"\x12" + bytes([len(value)]) + value
                 entries += b"\x0a" + bytes([len(entry)]) + entry
             record = b"\x0a" + bytes([len(entries)]) + entries
@@ -55,7 +62,9 @@ def records(folder):
         "label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
         "box": tfrecord.VarLenFeature(tfrecord.float32, 0.0),
     }
-    read = lambda: list(fn.readers.tfrecord(path=str(folder / "a"), index_path=str(folder / "a.idx"), features=features).values())
+    read = lambda: list(
+        fn.readers.tfrecord(path=str(folder / "a"), index_path=str(folder / "a.idx"), features=features).values()
+    )
     return ["a", "a.idx"], read
 
 
@@ -65,7 +74,9 @@ def mxnet(folder):
             index.write(f"{i}\t{file.tell()}\n")
             record = struct.pack("<IfQQII", i % 2, i, i, 0, i, i)
             file.write(struct.pack("<II", 0xCED7230A, len(record)) + record)
-    return ["a.rec", "a.idx"], lambda: fn.readers.mxnet(path=[str(folder / "a.rec")], index_path=[str(folder / "a.idx")])
+    return ["a.rec", "a.idx"], lambda: fn.readers.mxnet(
+        path=[str(folder / "a.rec")], index_path=[str(folder / "a.idx")]
+    )
 
 
 def _field(number, value):
@@ -103,7 +114,13 @@ def _lmdb(folder, values):
 
 
 def caffe(folder):
-    _lmdb(folder, [_field(1, 3) + _field(2, 2) + _field(3, 1) + _field(4, bytes(range(i, i + 6))) + _field(5, i) for i in range(SAMPLES)])
+    _lmdb(
+        folder,
+        [
+            _field(1, 3) + _field(2, 2) + _field(3, 1) + _field(4, bytes(range(i, i + 6))) + _field(5, i)
+            for i in range(SAMPLES)
+        ],
+    )
     return ["data.mdb"], lambda: fn.readers.caffe(path=str(folder))
 
 
@@ -121,9 +138,22 @@ def coco(folder):
         images.append({"id": i, "file_name": f"{i}.jpg", "width": 6, "height": 4})
         runs = {"size": [4, 6], "counts": [20, 4]}
         masks = [[[0, 0, 3, 0, 3, 2, 0, 2]], runs, {"size": [4, 6], "counts": "52203"}]
-        objects.append({"id": i, "image_id": i, "category_id": 7, "bbox": [0, 0, 3, 2], "iscrowd": i % 2, "segmentation": masks[i % 2]})
-    (folder / "a.json").write_text(json.dumps({"images": images, "annotations": objects, "categories": [{"id": 3}, {"id": 7}]}))
-    return ["a.json"], lambda: fn.readers.coco(file_root=str(folder), annotations_file=str(folder / "a.json"), pixelwise_masks=True)
+        objects.append(
+            {
+                "id": i,
+                "image_id": i,
+                "category_id": 7,
+                "bbox": [0, 0, 3, 2],
+                "iscrowd": i % 2,
+                "segmentation": masks[i % 2],
+            }
+        )
+    (folder / "a.json").write_text(
+        json.dumps({"images": images, "annotations": objects, "categories": [{"id": 3}, {"id": 7}]})
+    )
+    return ["a.json"], lambda: fn.readers.coco(
+        file_root=str(folder), annotations_file=str(folder / "a.json"), pixelwise_masks=True
+    )
 
 
 def speech(folder):
@@ -134,7 +164,9 @@ def speech(folder):
             file.setsampwidth(2)
             file.setframerate(1000)
             file.writeframes(np.arange(100, dtype="<i2").tobytes())
-        lines.append(json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "text": "a", "offset": 0.01, "duration": 0.05}))
+        lines.append(
+            json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "text": "a", "offset": 0.01, "duration": 0.05})
+        )
     (folder / "m.json").write_text("\n".join(lines))
     read = lambda: fn.readers.nemo_asr(manifest_filepaths=[str(folder / "m.json")], dtype=types.INT16)
     return ["m.json", "0.wav"], read
@@ -150,9 +182,14 @@ def astronomy(folder):
     fits = pytest.importorskip("astropy.io.fits")
     for i in range(SAMPLES):
         plain = np.full((4, 3), i, np.int16)
-        parts = [fits.PrimaryHDU(plain), *(fits.CompImageHDU(plain, compression_type=kind) for kind in ("RICE_1", "GZIP_1"))]
+        parts = [
+            fits.PrimaryHDU(plain),
+            *(fits.CompImageHDU(plain, compression_type=kind) for kind in ("RICE_1", "GZIP_1")),
+        ]
         fits.HDUList(parts).writeto(folder / f"{i}.fits")
-    return ["0.fits", "3.fits"], lambda: list(fn.experimental.readers.fits(file_root=str(folder), hdu_indices=[1, 2, 3]))
+    return ["0.fits", "3.fits"], lambda: list(
+        fn.experimental.readers.fits(file_root=str(folder), hdu_indices=[1, 2, 3])
+    )
 
 
 def lists(folder):
@@ -175,7 +212,9 @@ def damaged(data, numbers):
         elif kind == 2:
             data[at:at] = numbers.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", b"9999999999", b"-1", b"\x80" * 64])
         else:
-            data[at : at + 1] = bytes([numbers.choice([0, 1, 127, 128, 255, 10, 32, 45, 48, 57, numbers.randrange(256)])])
+            data[at : at + 1] = bytes(
+                [numbers.choice([0, 1, 127, 128, 255, 10, 32, 45, 48, 57, numbers.randrange(256)])]
+            )
     return bytes(data)
 
 

@@ -1,4 +1,5 @@
-"""Ctrl-C at any moment, threads that share a pipeline, a function that runs its own pipeline: no batch is lost or comes twice, nobody waits for ever."""
+"""Ctrl-C at any moment, threads that share a pipeline, a function that runs its own pipeline: no batch is lost or comes
+twice, nobody waits for ever."""
 
 import os
 import signal
@@ -8,7 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn
 
 HEAD = """
@@ -71,7 +71,9 @@ def interrupted(settings, count):
 
 
 @pytest.mark.parametrize(
-    "settings", ["", "prefetch_queue_depth=1", "py_num_workers=2, py_start_method='fork'"], ids=["ahead", "at once", "in workers"]
+    "settings",
+    ["", "prefetch_queue_depth=1", "py_num_workers=2, py_start_method='fork'"],
+    ids=["ahead", "at once", "in workers"],
 )
 def test_ctrl_c_loses_no_batch_and_the_next_run_goes_on(settings):
     # One that comes between the end of `run` and the next line is lost for the caller, not here.
@@ -114,7 +116,9 @@ def test_a_function_cannot_run_its_own_pipeline(depth):
         return array
 
     with pipeline:
-        pipeline.set_outputs(fn.python_function(fn.external_source(lambda info: np.zeros(3), batch=False), function=again))
+        pipeline.set_outputs(
+            fn.python_function(fn.external_source(lambda info: np.zeros(3), batch=False), function=again)
+        )
     with pytest.raises(RuntimeError, match="run by a function that it calls itself"):
         pipeline.run()
 

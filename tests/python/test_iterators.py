@@ -5,7 +5,6 @@ import signal
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, pipeline_def, types
 from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
@@ -36,7 +35,10 @@ def test_the_last_batch(torch, files, policy, lengths):
     from gesso.plugin.pytorch import DALIClassificationIterator
 
     iterator = DALIClassificationIterator(
-        made(files, pad_last_batch=True), reader_name="files", last_batch_policy=LastBatchPolicy[policy], auto_reset=True
+        made(files, pad_last_batch=True),
+        reader_name="files",
+        last_batch_policy=LastBatchPolicy[policy],
+        auto_reset=True,
     )
     assert len(iterator) == len(lengths)
     for _ in range(3):
@@ -109,7 +111,13 @@ def test_transforms_of_an_existing_loader(torch):
     samples = [(np.uint8([i, i]), i % 3) for i in range(5)]
     loader = torch.utils.data.DataLoader(samples, 2, collate_fn=Collate(double, 2))
     values, labels = zip(*loader)
-    assert torch.cat(values).tolist() == [[2 * i, 2 * i] for i in range(5)] and torch.cat(labels).tolist() == [0, 1, 2, 0, 1]
+    assert torch.cat(values).tolist() == [[2 * i, 2 * i] for i in range(5)] and torch.cat(labels).tolist() == [
+        0,
+        1,
+        2,
+        0,
+        1,
+    ]
 
 
 def test_an_iterator_may_begin_the_next_epoch(torch, files):
@@ -149,7 +157,9 @@ def test_state_of_a_loaded_pipeline(torch, files):
     silent = made(files, 3).serialize()
 
     def begin(bytes_of_file, **settings):
-        return DALIClassificationIterator(Pipeline.deserialize(bytes_of_file, **settings), reader_name="files", auto_reset=True)
+        return DALIClassificationIterator(
+            Pipeline.deserialize(bytes_of_file, **settings), reader_name="files", auto_reset=True
+        )
 
     def labels(iterator, count):
         return [next(iterator)[0]["label"].ravel().tolist() for _ in range(count)]
@@ -188,7 +198,12 @@ def test_jax_peeks(files):
     iterator = DALIGenericPeekableIterator([made(files)], ["data", "label"], reader_name="files")
     assert iterator.element_spec["label"].shape == (4, 1)
     peeked = iterator.peek_async().result()
-    assert (next(iterator)["label"] == peeked["label"]).all() and next(iterator)["label"].ravel().tolist() == [4, 5, 6, 7]
+    assert (next(iterator)["label"] == peeked["label"]).all() and next(iterator)["label"].ravel().tolist() == [
+        4,
+        5,
+        6,
+        7,
+    ]
 
 
 def test_a_worker_of_a_loader_that_is_killed_is_an_error(torch, files):

@@ -1,14 +1,13 @@
-"""JPEG XLs beside libjxl, which writes and reads them for Pillow: lossless and lossy, bare and in boxes, depths, alpha, damage."""
+"""JPEG XLs beside libjxl, which writes and reads them for Pillow: lossless and lossy, bare and in boxes, depths, alpha,
+damage."""
 
 import io
 
 import numpy as np
 import pytest
-from PIL import Image
-
-from pictures import decoded, picture
-
 from gesso import Pipeline, fn, types
+from pictures import decoded, picture
+from PIL import Image
 
 pytest.importorskip("pillow_jxl", reason="Pillow without libjxl")
 
@@ -49,8 +48,8 @@ def test_lossy_is_libjxls(quality, effort):
     images, _ = decoded(files, types.RGB)
     for file, image in zip(files, images):
         off = image.astype(int) - libjxls(file)
-        # Levels are rounded by a pattern, so that ramps have no steps, which not every libjxl does: no level is more than one off, and
-        # of many the mean is the same.
+        # Levels are rounded by a pattern, so that ramps have no steps, which not every libjxl does: no level is more
+        # than one off, and of many the mean is the same.
         assert np.abs(off).max() <= 1
         assert off.size < 10_000 or abs(off.mean()) < 0.01
 
@@ -111,7 +110,9 @@ def test_a_file_that_ends_early_is_an_error(length):
 
 def test_damage_is_an_error_or_another_picture():
     rng = np.random.default_rng(11)
-    whole = [saved(picture(61, 45, channels), lossless=lossless) for channels in (1, 3, 4) for lossless in (True, False)]
+    whole = [
+        saved(picture(61, 45, channels), lossless=lossless) for channels in (1, 3, 4) for lossless in (True, False)
+    ]
     for _ in range(40):
         for file in whole:
             damaged = bytearray(file)

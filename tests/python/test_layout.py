@@ -1,4 +1,5 @@
-"""No circle of imports among the modules of the package or its folders: each can be read with those that it uses, and none leads back."""
+"""No circle of imports among the modules of the package or its folders: each can be read with those that it uses, and
+none leads back."""
 
 import ast
 from pathlib import Path
@@ -18,7 +19,8 @@ def modules():
 
 
 def imported(name, file, known):
-    """The modules that a module imports, at its top or inside of functions: name > where. The packages around them do not count."""
+    """The modules that a module imports, at its top or inside of functions: name > where. The packages around them do
+    not count."""
     package, found = name if file.stem == "__init__" else name.rpartition(".")[0], {}
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         names = []
@@ -28,12 +30,15 @@ def imported(name, file, known):
             above = package.split(".")[: 1 - node.level or None] if node.level else []
             origin = ".".join([*above, *filter(None, [node.module])])
             names = [full if (full := f"{origin}.{alias.name}") in known else origin for alias in node.names]
-        found.update({each: f"{file.relative_to(ROOT.parent)}:{node.lineno}" for each in names if each in known and each != name})
+        found.update(
+            {each: f"{file.relative_to(ROOT.parent)}:{node.lineno}" for each in names if each in known and each != name}
+        )
     return found
 
 
 def folder(name):
-    """The folder that a module is in, or the module where it lies at the top. `as_dali`, which names all parts of it, is no folder."""
+    """The folder that a module is in, or the module where it lies at the top. `as_dali`, which names all parts of it,
+    is no folder."""
     parts = name.split(".")
     return name if "as_dali" in parts else ".".join(parts[:2])
 
@@ -60,7 +65,9 @@ def test_no_circle_of_imports():
     assert len(graph) > 100 and graph["gesso.math"], "modules that import others"
     folders = {folder(name): {} for name in graph}
     for name, others in graph.items():
-        folders[folder(name)].update({folder(other): line for other, line in others.items() if folder(other) != folder(name)})
+        folders[folder(name)].update(
+            {folder(other): line for other, line in others.items() if folder(other) != folder(name)}
+        )
     for kind in (graph, folders):
         around = circle(kind)
         steps = "\n".join(f"{one} > {other} ({kind[one][other]})" for one, other in zip(around, around[1:]))

@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-
 from gesso import Pipeline, fn, pipeline_def, types
 from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
 
@@ -106,7 +105,9 @@ def test_operators_on_arrays_at_once():
 def test_pipelines_show_themselves(tmp_path, capsys):
     @pipeline_def(batch_size=2, num_threads=1)
     def define(interp=types.INTERP_LINEAR):
-        return fn.resize(fn.external_source(name="image"), size=[2, 2], interp_type=interp, dtype=types.FLOAT, name="small")
+        return fn.resize(
+            fn.external_source(name="image"), size=[2, 2], interp_type=interp, dtype=types.FLOAT, name="small"
+        )
 
     pipeline = define()
     pipeline.show()

@@ -33,9 +33,15 @@ def archives(tmp_path):
         files = []
         for i in range(0 if kind == "empty" else 4):
             stem = f"{'long' * 30}/{part}/{i}" if i == 2 else f"d.x/{part}{i}"
-            parts = [("JPG", drawn.randbytes(i)), ("cls", struct.pack("<i", 10 * part + i)), ("seg.png", drawn.randbytes(600))]
+            parts = [
+                ("JPG", drawn.randbytes(i)),
+                ("cls", struct.pack("<i", 10 * part + i)),
+                ("seg.png", drawn.randbytes(600)),
+            ]
             files += [(f"{stem}.{extension}", data) for extension, data in parts if drawn.random() < 0.8]
-        paths.append(write_archive(tmp_path / f"{kind}{part}.tar", [*files, ("d.x/none", b"?"), (f"d.x/.{part}", b"hidden")]))
+        paths.append(
+            write_archive(tmp_path / f"{kind}{part}.tar", [*files, ("d.x/none", b"?"), (f"d.x/.{part}", b"hidden")])
+        )
     return paths
 
 
@@ -45,7 +51,10 @@ def indices(archives, tmp_path, version="v1.2"):
     made = []
     for number, path in enumerate(archives):
         samples = of_archive(path)
-        lines = [" ".join(f"{ext or '-'} {at} {size}{' name' * (version == 'v1.2')}" for ext, at, size in sample) for sample in samples]
+        lines = [
+            " ".join(f"{ext or '-'} {at} {size}{' name' * (version == 'v1.2')}" for ext, at, size in sample)
+            for sample in samples
+        ]
         made.append(tmp_path / f"{number}.idx")
         made[-1].write_text(f"{version} {len(lines)}\n" + "\n".join(lines) + "\n")
     return [str(path) for path in made]
@@ -53,14 +62,25 @@ def indices(archives, tmp_path, version="v1.2"):
 
 @pytest.mark.parametrize("options", ORDERS)
 def test_samples_of_archives(archives, monkeypatch, options):
-    compared(monkeypatch, lambda: tuple(fn.readers.webdataset(paths=archives, ext=["jpg", "cls", "seg.png;JPG"], **options, name="r")))
+    compared(
+        monkeypatch,
+        lambda: tuple(fn.readers.webdataset(paths=archives, ext=["jpg", "cls", "seg.png;JPG"], **options, name="r")),
+    )
 
 
 @pytest.mark.parametrize("behavior", ["", "empty", "skip"])
 @pytest.mark.parametrize("folds", [False, True])
 def test_components_of_archives(archives, tmp_path, monkeypatch, behavior, folds):
-    options = {"missing_component_behavior": behavior, "case_sensitive_extensions": not folds, "dtypes": [types.UINT8, types.INT32]}
-    for more in ({}, {"index_paths": indices(archives, tmp_path)}, {"index_paths": indices(archives, tmp_path, "v1.1")}):
+    options = {
+        "missing_component_behavior": behavior,
+        "case_sensitive_extensions": not folds,
+        "dtypes": [types.UINT8, types.INT32],
+    }
+    for more in (
+        {},
+        {"index_paths": indices(archives, tmp_path)},
+        {"index_paths": indices(archives, tmp_path, "v1.1")},
+    ):
         first = "jpg" if folds else "JPG"
 
         def define(more=more, first=first):
@@ -114,7 +134,9 @@ def test_archives_that_are_damaged(archives, tmp_path, monkeypatch):
 
 def test_errors_behind_archives_name_the_sample(archives, monkeypatch):
     def define():
-        return fn.decoders.image(fn.readers.webdataset(paths=archives, ext=["seg.png"], missing_component_behavior="skip", name="r"))
+        return fn.decoders.image(
+            fn.readers.webdataset(paths=archives, ext=["seg.png"], missing_component_behavior="skip", name="r")
+        )
 
     errors = failures(monkeypatch, define)
     assert errors and all("sample" in text and "of the reader `r`" in text and ".tar:" in text for text in errors)
@@ -124,7 +146,10 @@ def test_archives_stay_in_the_interpreter_where_the_library_does_not_read_them(a
     for options in ({"on_missing": "skip"}, {"weights": [1] * 20}, {"seed": -1}, {"index_paths": []}):
         kind = Reading if "index_paths" in options else StagedGraph
         try:
-            assert runs_on(of(lambda options=options: fn.readers.webdataset(paths=archives, ext=["cls"], **options))) is kind
+            assert (
+                runs_on(of(lambda options=options: fn.readers.webdataset(paths=archives, ext=["cls"], **options)))
+                is kind
+            )
         except (RuntimeError, ValueError) as error:
             assert "weights" in options, error
 
@@ -154,7 +179,12 @@ def records(tmp_path):
         index, data = "", b""
         for i in range(0 if part == 2 else 4):
             number = 10 * part + i
-            one = example(image=[b"file" * i], label=[number, -number], box=[0.5 * i] * 4 * (1 + i % 2), name=[b"n%d" % number, b"other"])
+            one = example(
+                image=[b"file" * i],
+                label=[number, -number],
+                box=[0.5 * i] * 4 * (1 + i % 2),
+                name=[b"n%d" % number, b"other"],
+            )
             index += f"{len(data)} {len(one)}\n"
             data += one
         for kept, name, content in ((paths, f"{part}.tfrecord", data), (indices, f"{part}.idx", index.encode())):
@@ -184,14 +214,22 @@ def test_features_of_examples(records, monkeypatch, options):
 
 
 def test_features_that_stay_in_the_interpreter(records):
-    for feature in (tfrecord.FixedLenFeature([-1], tfrecord.int64, 0), tfrecord.FixedLenFeature([1], tfrecord.int64, None)):
+    for feature in (
+        tfrecord.FixedLenFeature([-1], tfrecord.int64, 0),
+        tfrecord.FixedLenFeature([1], tfrecord.int64, None),
+    ):
         assert runs_on(of(examples(records, {"label": feature}))) is StagedGraph
 
 
 def test_features_that_are_wrong(records, tmp_path, monkeypatch):
-    for feature in (tfrecord.FixedLenFeature([3], tfrecord.int64, 0), tfrecord.FixedLenFeature([2], tfrecord.float32, 0.0)):
+    for feature in (
+        tfrecord.FixedLenFeature([3], tfrecord.int64, 0),
+        tfrecord.FixedLenFeature([2], tfrecord.float32, 0.0),
+    ):
         errors = failures(monkeypatch, examples(records, {"label": feature}))
-        assert len(errors) == 4 and all("fn.readers.tfrecord" in text and "test_native_readers.py" in text for text in errors)
+        assert len(errors) == 4 and all(
+            "fn.readers.tfrecord" in text and "test_native_readers.py" in text for text in errors
+        )
     (tmp_path / "1.idx").write_text("0 10\n1 9\n999999 3\n9223372036854775807 9\n")
     assert failures(monkeypatch, examples(records, {"label": FEATURES["label"]}), 10)
     damaged = bytearray((tmp_path / "0.tfrecord").read_bytes())
@@ -221,7 +259,11 @@ def recorded(tmp_path):
         for i in range(6):
             number = 6 * part + i
             labels = [0.5 * k for k in range(i % 3)]
-            record = struct.pack("<IfQQ", len(labels), number, number, 0) + struct.pack(f"<{len(labels)}f", *labels) + b"x" * i
+            record = (
+                struct.pack("<IfQQ", len(labels), number, number, 0)
+                + struct.pack(f"<{len(labels)}f", *labels)
+                + b"x" * i
+            )
             index.append(f"{number}\t{len(data) + len(whole)}\n")
             parts = [(0, record)] if i != 4 else [(1, record[:8]), (2, record[8:16]), (3, record[16:])]
             for kind, piece in parts:
@@ -296,14 +338,26 @@ def test_types_of_arrays(tmp_path, monkeypatch):
 
 def test_arrays_that_are_wrong(tmp_path, monkeypatch):
     good = np.zeros((2, 3), np.float32)
-    for i, other in enumerate((np.zeros(3, np.float32), good.astype(np.int32), good.astype(">f4"), good.astype(np.complex64), np.array(["a"]))):
+    for i, other in enumerate(
+        (np.zeros(3, np.float32), good.astype(np.int32), good.astype(">f4"), good.astype(np.complex64), np.array(["a"]))
+    ):
         np.save(tmp_path / "0.npy", good)
         np.save(tmp_path / "1.npy", other)
-        errors = failures(monkeypatch, lambda: fn.readers.numpy(files=[str(tmp_path / f"{i}.npy") for i in range(2)], name="r"), 3)
+        errors = failures(
+            monkeypatch, lambda: fn.readers.numpy(files=[str(tmp_path / f"{i}.npy") for i in range(2)], name="r"), 3
+        )
         assert errors or i == 2, other.dtype
-    for data in (b"", b"\x93NUMPY\x01\0\xff\xff", b"\x93NUMPY\x03\0\0\0\0\0", (tmp_path / "0.npy").read_bytes()[:-1], b"text"):
+    for data in (
+        b"",
+        b"\x93NUMPY\x01\0\xff\xff",
+        b"\x93NUMPY\x03\0\0\0\0\0",
+        (tmp_path / "0.npy").read_bytes()[:-1],
+        b"text",
+    ):
         (tmp_path / "1.npy").write_bytes(data)
-        assert failures(monkeypatch, lambda: fn.readers.numpy(files=[str(tmp_path / f"{i}.npy") for i in range(2)], name="r"), 3)
+        assert failures(
+            monkeypatch, lambda: fn.readers.numpy(files=[str(tmp_path / f"{i}.npy") for i in range(2)], name="r"), 3
+        )
 
 
 def test_regions_of_arrays_stay_in_the_interpreter(arrays):
@@ -323,11 +377,24 @@ def images(tmp_path):
         (tmp_path / f"{i:02}.jpg").write_bytes(bytes(range(i)))
         for _ in range(drawn.randrange(4)):
             box = [drawn.random() * 20, drawn.randrange(20), drawn.choice([0.05, 0.1, 3, 7.25]), drawn.randrange(1, 9)]
-            objects.append({"image_id": found[-1]["id"], "category_id": drawn.choice([2, 5, 9]), "bbox": box, "iscrowd": drawn.choice([0, 0, 1])})
-            polygons = [[drawn.random() * 40 for _ in range(2 * drawn.randrange(3, 6))] for _ in range(drawn.randrange(3))]
-            objects[-1]["segmentation"] = polygons if drawn.random() < 0.8 else {"counts": [1000, 1000], "size": [40, 50 + i]}
+            objects.append(
+                {
+                    "image_id": found[-1]["id"],
+                    "category_id": drawn.choice([2, 5, 9]),
+                    "bbox": box,
+                    "iscrowd": drawn.choice([0, 0, 1]),
+                }
+            )
+            polygons = [
+                [drawn.random() * 40 for _ in range(2 * drawn.randrange(3, 6))] for _ in range(drawn.randrange(3))
+            ]
+            objects[-1]["segmentation"] = (
+                polygons if drawn.random() < 0.8 else {"counts": [1000, 1000], "size": [40, 50 + i]}
+            )
     drawn.shuffle(objects)
-    (tmp_path / "all.json").write_text(json.dumps({"images": found, "annotations": objects, "categories": [{"id": i} for i in (9, 2, 5)]}))
+    (tmp_path / "all.json").write_text(
+        json.dumps({"images": found, "annotations": objects, "categories": [{"id": i} for i in (9, 2, 5)]})
+    )
     return {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "all.json")}
 
 

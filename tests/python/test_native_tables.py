@@ -16,8 +16,7 @@ from native_readers import ORDERS, compared, failures, field, of, runs_on, same_
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from orders.lmdb_file import write_lmdb  # noqa: E402
-
+from orders.lmdb_file import write_lmdb
 
 # --- databases
 
@@ -34,7 +33,10 @@ def datum(i, kind=b"\x38\x01"):
 
 @pytest.fixture
 def databases(tmp_path):
-    return [database(tmp_path, "a", [datum(i) for i in range(9)]), database(tmp_path, "b", [datum(i) for i in range(9, 14)]) + "/data.mdb"]
+    return [
+        database(tmp_path, "a", [datum(i) for i in range(9)]),
+        database(tmp_path, "b", [datum(i) for i in range(9, 14)]) + "/data.mdb",
+    ]
 
 
 @pytest.mark.parametrize("options", ORDERS)
@@ -107,7 +109,9 @@ def test_tensors_of_databases(tmp_path, monkeypatch, kind):
 
 @pytest.mark.parametrize("options", ORDERS)
 def test_orders_of_tensors(tmp_path, monkeypatch, options):
-    path = database(tmp_path, "all", [tensor_proto([1], 4, field(6, b"%d" % i)) + RECORDS2["label"](i)[0] for i in range(11)])
+    path = database(
+        tmp_path, "all", [tensor_proto([1], 4, field(6, b"%d" % i)) + RECORDS2["label"](i)[0] for i in range(11)]
+    )
     compared(monkeypatch, lambda: tuple(fn.readers.caffe2(path=path, **options, name="r")))
 
 
@@ -122,7 +126,9 @@ def test_tensors_that_are_wrong(tmp_path, monkeypatch):
     for i, record in enumerate(wrong):
         path = database(tmp_path, f"{i}", [record + RECORDS2["label"](1)[0], RECORDS2["label"](2)[0] * 2])
         assert failures(monkeypatch, lambda path=path: tuple(fn.readers.caffe2(path=path, name="r")))
-    path = database(tmp_path, "far", [tensor_proto([1], 4, b"") + tensor_proto([1], 2, integers(i - 1)) for i in range(4)])
+    path = database(
+        tmp_path, "far", [tensor_proto([1], 4, b"") + tensor_proto([1], 2, integers(i - 1)) for i in range(4)]
+    )
     assert failures(monkeypatch, lambda: tuple(fn.readers.caffe2(path=path, label_type=1, num_labels=2, name="r")))
 
 
@@ -156,7 +162,9 @@ def test_steps_of_sequences(frames, monkeypatch):
         {"sequence_length": 1, "step": 2, "stride": 9, "image_type": types.YCbCr},
         {"sequence_length": 4, "image_type": types.ANY_DATA},
     ):
-        compared(monkeypatch, lambda options=options: fn.readers.sequence(file_root=frames + "/", **options, name="r"), 8)
+        compared(
+            monkeypatch, lambda options=options: fn.readers.sequence(file_root=frames + "/", **options, name="r"), 8
+        )
 
 
 def test_frames_that_are_wrong(frames, tmp_path):
@@ -189,8 +197,15 @@ def speech(tmp_path):
                 file.setsampwidth(2)
                 file.setframerate(rate)
                 count = 300 + 100 * i
-                file.writeframes(b"".join(struct.pack("<h", drawn.randrange(-30000, 30000)) for _ in range(count * channels)))
-            line = {"audio_filepath": str(path), "text": f"n\u00e4mber {i}" * (i % 4 > 0), "duration": [count / rate, 0.01, 0, 9][i % 4], "more": [1]}
+                file.writeframes(
+                    b"".join(struct.pack("<h", drawn.randrange(-30000, 30000)) for _ in range(count * channels))
+                )
+            line = {
+                "audio_filepath": str(path),
+                "text": f"n\u00e4mber {i}" * (i % 4 > 0),
+                "duration": [count / rate, 0.01, 0, 9][i % 4],
+                "more": [1],
+            }
             if i % 2:
                 line["offset"] = 0.0071
             lines.append(json.dumps(line))
@@ -217,7 +232,9 @@ def test_speech(speech, monkeypatch, options):
 def test_sound_of_speech(speech, monkeypatch, options):
     compared(monkeypatch, lambda: tuple(fn.readers.nemo_asr(manifest_filepaths=speech, **options, name="r")), 8)
     alone = {"read_sample_rate": False, "read_text": False, "read_idxs": False}
-    compared(monkeypatch, lambda: fn.readers.nemo_asr(manifest_filepaths=speech[:1], **{**options, **alone}, name="r"), 4)
+    compared(
+        monkeypatch, lambda: fn.readers.nemo_asr(manifest_filepaths=speech[:1], **{**options, **alone}, name="r"), 4
+    )
 
 
 def test_speech_that_is_wrong(speech, tmp_path):
@@ -261,7 +278,7 @@ def test_labels_of_tables(table, tmp_path, monkeypatch):
         ({"label_columns": ["id", "x"], "dtype": types.FLOAT}, np.float32),
         ({"label_columns": ["id"], "file_root": str(tmp_path / "set")}, np.int32),
     ):
-        define = lambda options=options: tuple(fn.readers.csv(file_list=table, path_column="file", **options, name="r"))  # noqa: E731
+        define = lambda options=options: tuple(fn.readers.csv(file_list=table, path_column="file", **options, name="r"))
         compared(monkeypatch, define, 8)
         files, labels = of(define).run()
         assert labels.at(1).dtype == dtype and labels.at(1).shape == (len(options["label_columns"]),)

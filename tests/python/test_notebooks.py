@@ -8,9 +8,8 @@ import urllib.parse
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 import gesso
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
@@ -36,7 +35,9 @@ def run(program, folder, **more):
     (folder / "program.py").write_text(program)
     paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"} | more
-    done = subprocess.run([sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

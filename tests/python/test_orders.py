@@ -1,4 +1,5 @@
-"""The order in which readers give samples: that of real DALI 2.4, which tests/orders/record.py recorded, whatever runs the readers here."""
+"""The order in which readers give samples: that of real DALI 2.4, which tests/orders/record.py recorded, whatever runs
+the readers here."""
 
 import itertools
 import json
@@ -10,9 +11,9 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from orders.chosen import configurations, fingerprint  # noqa: E402
-from orders.running import Package, brief, run  # noqa: E402
-from orders.sets import Sets  # noqa: E402
+from orders.chosen import configurations, fingerprint
+from orders.running import Package, brief, run
+from orders.sets import Sets
 
 RECORD = pathlib.Path(__file__).parents[1] / "orders/data/orders.json"
 WAYS, RECORDED = configurations(), json.loads(RECORD.read_text())
@@ -21,7 +22,20 @@ WAYS, RECORDED = configurations(), json.loads(RECORD.read_text())
 EXPECTED_TO_DIFFER = {}
 
 #: Where the library has the reader, too, and may run all of the pipeline as one stream.
-NATIVE = {"file", "labels", "file+file", "webdataset", "tfrecord", "mxnet", "numpy", "coco", "caffe", "caffe2", "nemo_asr", "sequence"}
+NATIVE = {
+    "file",
+    "labels",
+    "file+file",
+    "webdataset",
+    "tfrecord",
+    "mxnet",
+    "numpy",
+    "coco",
+    "caffe",
+    "caffe2",
+    "nemo_asr",
+    "sequence",
+}
 
 
 def modes(way):
@@ -40,7 +54,8 @@ def modes(way):
 
 
 def runner(pipeline):
-    """What runs the readers: `Reading` and `StreamEngine` are the library's, `StagedGraph` has them in the interpreter."""
+    """What runs the readers: `Reading` and `StreamEngine` are the library's, `StagedGraph` has them in the
+    interpreter."""
     return type(pipeline._execution.reader_meta.__self__).__name__
 
 
@@ -57,7 +72,9 @@ def expected_runner(way, mode):
     if mode == "ahead":
         # Behind a state the library shuffles epochs otherwise, but for readers that shuffle files.
         of_files = way["kind"] in ("webdataset", "tfrecord", "mxnet")
-        return "StagedGraph" if way["states"] and way["options"].get("shuffle_after_epoch") and not of_files else "Reading"
+        return (
+            "StagedGraph" if way["states"] and way["options"].get("shuffle_after_epoch") and not of_files else "Reading"
+        )
     return None
 
 

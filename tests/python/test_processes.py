@@ -1,4 +1,5 @@
-"""Processes that train together, as torchrun starts them: each reads its part, and all of them every sample once an epoch."""
+"""Processes that train together, as torchrun starts them: each reads its part, and all of them every sample once an
+epoch."""
 
 import json
 import os
@@ -6,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import gesso
+import pytest
 
 SAMPLES = 23
 SCRIPT = """

@@ -8,7 +8,6 @@ import wave
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 from gesso._readers import masks
 from gesso._readers.webdataset import of_archive, split_name
@@ -32,7 +31,14 @@ def numbers(made, batches, output=0):
 @pytest.fixture
 def archive(tmp_path):
     path = tmp_path / "a.tar"
-    files = {"d/0.jpg": b"zero", "d/0.cls": b"0000", "d/1.cls": b"1111", "d/2.jpg": b"two!", "d/2.seg.png": b"seg!", "x" * 120 + "/3.jpg": b"long"}
+    files = {
+        "d/0.jpg": b"zero",
+        "d/0.cls": b"0000",
+        "d/1.cls": b"1111",
+        "d/2.jpg": b"two!",
+        "d/2.seg.png": b"seg!",
+        "x" * 120 + "/3.jpg": b"long",
+    }
     with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
         folder = tarfile.TarInfo("d")
         folder.type = tarfile.DIRTYPE
@@ -50,7 +56,12 @@ def test_names_are_cut_at_the_first_dot():
 
 
 def test_components_of_a_sample(archive):
-    assert [[part[0] for part in sample] for sample in of_archive(archive)] == [["jpg", "cls"], ["cls"], ["jpg", "seg.png"], ["jpg"]]
+    assert [[part[0] for part in sample] for sample in of_archive(archive)] == [
+        ["jpg", "cls"],
+        ["cls"],
+        ["jpg", "seg.png"],
+        ["jpg"],
+    ]
     made = pipeline(lambda: fn.readers.webdataset(paths=[archive], ext=["jpg;png", "cls"]), 4)
     images, classes = made.run()
     assert [bytes(images.at(i)) for i in range(4)] == [b"zero", b"", b"two!", b"long"]
@@ -58,10 +69,14 @@ def test_components_of_a_sample(archive):
 
 
 def test_samples_without_a_component(archive):
-    made = pipeline(lambda: fn.readers.webdataset(paths=[archive], ext=["jpg", "cls"], missing_component_behavior="skip", name="r"))
+    made = pipeline(
+        lambda: fn.readers.webdataset(paths=[archive], ext=["jpg", "cls"], missing_component_behavior="skip", name="r")
+    )
     assert made.reader_meta("r")["epoch_size"] == 1
     with pytest.raises(RuntimeError, match="Underful sample"):
-        pipeline(lambda: fn.readers.webdataset(paths=[archive], ext=["jpg", "cls"], missing_component_behavior="error")).build()
+        pipeline(
+            lambda: fn.readers.webdataset(paths=[archive], ext=["jpg", "cls"], missing_component_behavior="error")
+        ).build()
 
 
 def test_components_as_numbers(archive):
@@ -97,9 +112,19 @@ def test_masks_of_pixels_hold_classes(tmp_path):
     images = [{"id": 5, "file_name": "a.jpg", "width": 6, "height": 4}]
     path = tmp_path / "instances.json"
     path.write_text(json.dumps({"images": images, "annotations": objects, "categories": [{"id": 3}, {"id": 7}]}))
-    made = pipeline(lambda: fn.readers.coco(file_root=str(tmp_path), annotations_file=str(path), pixelwise_masks=True, image_ids=True), 1)
+    made = pipeline(
+        lambda: fn.readers.coco(
+            file_root=str(tmp_path), annotations_file=str(path), pixelwise_masks=True, image_ids=True
+        ),
+        1,
+    )
     data, boxes, labels, pixels, ids = (output.at(0) for output in made.run())
-    assert bytes(data) == b"file" and boxes.tolist() == [[0, 0, 3, 2], [5, 0, 1, 4]] and labels.tolist() == [2, 1] and ids.tolist() == [5]
+    assert (
+        bytes(data) == b"file"
+        and boxes.tolist() == [[0, 0, 3, 2], [5, 0, 1, 4]]
+        and labels.tolist() == [2, 1]
+        and ids.tolist() == [5]
+    )
     wanted = np.zeros((4, 6), np.int32)
     wanted[:2, :3], wanted[:, 5] = 2, 1
     assert (pixels[..., 0] == wanted).all()
@@ -135,7 +160,9 @@ def test_regions_of_arrays(array, tmp_path, given, rows, columns):
 
 def test_regions_from_tensors(array, tmp_path):
     starts = [np.array(1, np.int32), np.array(3, np.int32)]
-    made = pipeline(lambda: fn.readers.numpy(file_root=tmp_path, roi_start=fn.external_source(lambda: starts), roi_shape=2))
+    made = pipeline(
+        lambda: fn.readers.numpy(file_root=tmp_path, roi_start=fn.external_source(lambda: starts), roi_shape=2)
+    )
     found = made.run()[0]
     np.testing.assert_array_equal(found.at(0), array[1:3, 1:3])
     np.testing.assert_array_equal(found.at(1), array[3:5, 3:5])
@@ -167,7 +194,10 @@ def test_speech_is_cut_and_comes_with_its_text(tmp_path):
         file.setsampwidth(2)
         file.setframerate(1000)
         file.writeframes(np.arange(500, dtype="<i2").tobytes())
-    lines = [{"audio_filepath": str(tmp_path / "a.wav"), "text": "ó", "offset": 0.1, "duration": 0.05}, {"audio_filepath": str(tmp_path / "a.wav")}]
+    lines = [
+        {"audio_filepath": str(tmp_path / "a.wav"), "text": "ó", "offset": 0.1, "duration": 0.05},
+        {"audio_filepath": str(tmp_path / "a.wav")},
+    ]
     (tmp_path / "m.json").write_text("\n".join(map(json.dumps, lines)))
     made = pipeline(lambda: fn.readers.nemo_asr(manifest_filepaths=[str(tmp_path / "m.json")], dtype=types.INT16))
     audio, rates, texts = made.run()
@@ -187,7 +217,10 @@ def files(tmp_path):
 
 def test_a_sampler_decides(files):
     assert numbers(pipeline(lambda: fn.readers.file(files=files, sampler=[5, 1, 3])[1]), 3) == [[5, 1], [3, 5], [1, 3]]
-    assert numbers(pipeline(lambda: fn.readers.file(files=files, sampler=lambda epoch: [epoch, 7])[1]), 2) == [[0, 7], [1, 7]]
+    assert numbers(pipeline(lambda: fn.readers.file(files=files, sampler=lambda epoch: [epoch, 7])[1]), 2) == [
+        [0, 7],
+        [1, 7],
+    ]
     with pytest.raises(IndexError, match="from 0 to 7"):
         pipeline(lambda: fn.readers.file(files=files, sampler=[8])[1]).run()
 
@@ -238,7 +271,9 @@ def test_paths_in_a_pipeline(files):
 
 def test_a_file_with_a_reader_reads_as_its_definition(files):
     def make():
-        data, labels = fn.readers.file(files=files, random_shuffle=True, initial_fill=3, num_shards=2, shard_id=1, name="r")
+        data, labels = fn.readers.file(
+            files=files, random_shuffle=True, initial_fill=3, num_shards=2, shard_id=1, name="r"
+        )
         return data, labels, fn.random.uniform(range=[0, 1])
 
     defined = pipeline(make, 3)

@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, pipeline_def
 from gesso._readers import storage
 from gesso._readers.order import Order
@@ -81,7 +80,11 @@ def test_what_would_have_no_effect_is_refused(folder, given):
 def test_samples_are_named_as_they_were_given(folder):
     whole, listed = str(folder / "a" / "0.npy"), folder / "list.txt"
     listed.write_text(whole + "\n")
-    for given, name in (({"files": [whole]}, whole), ({"files": ["a/0.npy"]}, "a/0.npy"), ({"file_list": str(listed)}, whole)):
+    for given, name in (
+        ({"files": [whole]}, whole),
+        ({"files": ["a/0.npy"]}, "a/0.npy"),
+        ({"file_list": str(listed)}, whole),
+    ):
 
         @pipeline_def(batch_size=1, num_threads=1)
         def define():
@@ -113,7 +116,8 @@ def batch_in_files(folder, function, depth):
 
 @pytest.fixture
 def read(monkeypatch, folder):
-    """The threads that read files of this test, one for each that was read. Pipelines of tests before may still be reading theirs."""
+    """The threads that read files of this test, one for each that was read. Pipelines of tests before may still be
+    reading theirs."""
     plain, threads = storage.read, []
 
     def counted(path):

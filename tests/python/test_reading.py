@@ -1,4 +1,5 @@
-"""Pipelines whose readers the library has, too, run as a stream of it: they give what readers in the interpreter give, to the last detail."""
+"""Pipelines whose readers the library has, too, run as a stream of it: they give what readers in the interpreter give,
+to the last detail."""
 
 import ctypes
 import gc
@@ -6,7 +7,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, pipeline_def, types
 from gesso._native import library
 from gesso._run import runner
@@ -44,7 +44,10 @@ def interpreted(monkeypatch, make):
 
 
 def contents(outputs):
-    return [([array.tolist() for array in batch.arrays], batch.layout(), [sample.source_info() for sample in batch]) for batch in outputs]
+    return [
+        ([array.tolist() for array in batch.arrays], batch.layout(), [sample.source_info() for sample in batch])
+        for batch in outputs
+    ]
 
 
 def both(monkeypatch, make):
@@ -76,7 +79,14 @@ def reads(folder, **options):
         {"num_shards": 2, "shard_id": 1, "shuffle_after_epoch": True},
         {"file_filters": ["*5.jpg", "*6.JPG"], "case_sensitive_filter": False},
         {"dir_filters": ["*1"]},
-        {"dont_use_mmap": True, "read_ahead": True, "lazy_init": True, "prefetch_queue_depth": 3, "tensor_init_bytes": 9, "preserve": True},
+        {
+            "dont_use_mmap": True,
+            "read_ahead": True,
+            "lazy_init": True,
+            "prefetch_queue_depth": 3,
+            "tensor_init_bytes": 9,
+            "preserve": True,
+        },
     ],
 )
 def test_batches_are_those_of_the_interpreter(folder, monkeypatch, options):
@@ -140,12 +150,16 @@ def test_states_are_the_same(folder, monkeypatch):
     for each in expected:
         assert contents(again.run()) == contents(staged.run()) == each
     # With another batch size what is left is dealt out anew, by readers in the interpreter.
-    assert runs_on(of(reads(folder, random_shuffle=True, initial_fill=5), 2, **settings, checkpoint=state)) is StagedGraph
+    assert (
+        runs_on(of(reads(folder, random_shuffle=True, initial_fill=5), 2, **settings, checkpoint=state)) is StagedGraph
+    )
 
 
 @pytest.mark.parametrize("pads", [False, True])
 def test_restarts_are_the_same(folder, monkeypatch, pads):
-    stream, staged = both(monkeypatch, lambda: of(reads(folder, random_shuffle=True, initial_fill=5, pad_last_batch=pads)))
+    stream, staged = both(
+        monkeypatch, lambda: of(reads(folder, random_shuffle=True, initial_fill=5, pad_last_batch=pads))
+    )
     kept = []
     for count in (2, 1, 5, 4, 3):
         for _ in range(count):
@@ -165,7 +179,8 @@ def test_files_that_are_not_there(folder, monkeypatch):
         if batch in (0, 4):
             for pipeline in (stream, staged):
                 with pytest.raises(
-                    RuntimeError, match="(?s)fn.readers.file.*test_reading.py.*RuntimeError: Could not open file .*04.jpg: No such file"
+                    RuntimeError,
+                    match="(?s)fn.readers.file.*test_reading.py.*RuntimeError: Could not open file .*04.jpg: No such file",
                 ):
                     pipeline.run()
         else:
@@ -184,12 +199,7 @@ def test_images_that_are_damaged(folder, monkeypatch):
 
 
 def test_what_the_library_does_not_do_stays_in_the_interpreter(folder):
-    for options in (
-        {"sampler": [1, 0]},
-        {"on_missing": "skip"},
-        {"file_filters": ["0?.jpg"]},
-        {"seed": -1},
-    ):
+    for options in ({"sampler": [1, 0]}, {"on_missing": "skip"}, {"file_filters": ["0?.jpg"]}, {"seed": -1}):
         assert runs_on(of(reads(folder, **options))) is StagedGraph, options
     assert runs_on(of(reads(folder, shuffle_after_epoch=True), enable_checkpointing=True)) is StagedGraph
     assert runs_on(of(reads(folder), prefetch_queue_depth=1)) is StagedGraph
@@ -204,7 +214,10 @@ def test_what_the_library_does_not_do_stays_in_the_interpreter(folder):
 def test_errors_of_definitions_are_those_of_the_interpreter(tmp_path, folder):
     with pytest.raises(FileNotFoundError):
         of(reads(tmp_path / "none")).build()
-    with pytest.raises(RuntimeError, match="number of input samples: 11, needs to be at least equal to the requested number of shards: 20"):
+    with pytest.raises(
+        RuntimeError,
+        match="number of input samples: 11, needs to be at least equal to the requested number of shards: 20",
+    ):
         of(reads(folder, num_shards=20)).build()
 
 
@@ -223,7 +236,8 @@ def test_a_loaded_file_gives_the_same(folder):
     for _ in range(9):
         for one, other in zip(defined.run(), loaded.run()):
             np.testing.assert_array_equal(
-                np.concatenate([array.ravel() for array in one.arrays]), np.concatenate([array.ravel() for array in other.arrays])
+                np.concatenate([array.ravel() for array in one.arrays]),
+                np.concatenate([array.ravel() for array in other.arrays]),
             )
 
 
@@ -260,7 +274,9 @@ def planned(define):
     pipeline = of(define, device_id=0)
     pipeline._build_graph()
     Planned.made = []
-    StagedGraph(pipeline._operators, pipeline._graph_outputs, {**pipeline._parameters(), "seed": 1}, Planned, on_gpu=True)
+    StagedGraph(
+        pipeline._operators, pipeline._graph_outputs, {**pipeline._parameters(), "seed": 1}, Planned, on_gpu=True
+    )
     return Planned.made
 
 
@@ -293,7 +309,12 @@ def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
     def define():
         data, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, initial_fill=4, name="r")
         noise = fn.random.uniform(range=[0, 255], shape=[16, 16, 3], dtype=types.UINT8)
-        drawn = fn.random.normal(), fn.random.choice([1, 2, 3], shape=[4]), fn.random.beta(alpha=2, beta=3), fn.batch_permutation()
+        drawn = (
+            fn.random.normal(),
+            fn.random.choice([1, 2, 3], shape=[4]),
+            fn.random.beta(alpha=2, beta=3),
+            fn.batch_permutation(),
+        )
         pixels = (
             fn.random_resized_crop(noise, size=[8, 8]),
             fn.jitter(noise),

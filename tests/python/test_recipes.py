@@ -1,4 +1,5 @@
-"""The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names that they use."""
+"""The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names
+that they use."""
 
 import importlib.util
 import io
@@ -9,10 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gesso
 import numpy as np
 import pytest
-
-import gesso
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
@@ -50,7 +50,10 @@ def test_training_with_pytorch(here, capsys):
             (folder / f"{i}.jpg").write_bytes(jpeg(200 * (i % 2)))
     names = run("".join(blocks("pytorch.md")))
     printed = capsys.readouterr().out
-    assert re.findall(r"^epoch \d: loss ", printed, re.MULTILINE) == ["epoch 0: loss ", "epoch 1: loss "] and "(8, 224, 224, 3)" in printed
+    assert (
+        re.findall(r"^epoch \d: loss ", printed, re.MULTILINE) == ["epoch 0: loss ", "epoch 1: loss "]
+        and "(8, 224, 224, 3)" in printed
+    )
     # Each file once, the last batch of three among them.
     assert printed.count(" of 35 images") == 2
     assert names["numbers"].tolist() == list(range(8)) and torch.isfinite(names["loss"])
@@ -76,11 +79,16 @@ def test_many_files_offline(here, capsys):
         run(job)
 
 
-@pytest.mark.parametrize(("page", "library"), [("serve-hugging-face.md", "transformers"), ("serve-timm.md", "timm"), ("serve-yolo.md", "ultralytics")])
+@pytest.mark.parametrize(
+    ("page", "library"),
+    [("serve-hugging-face.md", "transformers"), ("serve-timm.md", "timm"), ("serve-yolo.md", "ultralytics")],
+)
 def test_a_model_of_others(page, library, here, capsys):
     names = run("".join(blocks(page)))
     (shown,) = [block.splitlines() for block in blocks(page, "") if block.startswith("$ gesso from")]
-    done = subprocess.run(shown[0].replace("$ gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        shown[0].replace("$ gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True
+    )
     printed = done.stdout.splitlines()
     if importlib.util.find_spec(library) is None:
         assert "the library is not installed" in printed[0], done.stderr
@@ -101,7 +109,9 @@ def test_transforms_of_training(here, capsys):
     transforms, program = blocks("training/replace-torchvision.md")
     Path("transforms.py").write_text(transforms)
     run(program)
-    assert capsys.readouterr().out.splitlines() == [f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)]
+    assert capsys.readouterr().out.splitlines() == [
+        f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)
+    ]
 
 
 def check(models):
@@ -119,14 +129,18 @@ def test_the_command_for_many_files(here):
     (here / "photos").mkdir()
     for name in "ab":
         (here / "photos" / f"{name}.jpg").write_bytes(jpeg())
-    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True
+    )
     if "has no command line" in done.stderr:
         pytest.skip("the library was built without the command line")
     assert done.returncode == 0 and len(list((here / "out").glob("*.npy"))) == 2, done.stderr
     assert (here / "out" / "PIXELS.0.a.npy").exists()
     (here / "photos" / "b.jpg").write_bytes(b"no image")
     command = command.rstrip() + " --overwrite"
-    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True
+    )
     assert done.returncode == 1 and "photos/b.jpg" in done.stdout + done.stderr
 
 
@@ -166,12 +180,15 @@ def test_the_programs_of_the_readme(here, capsys):
 
 
 def test_the_comparison_with_dali(here, capsys):
-    """The program of the page, with Gesso under DALI's name on its side, too: where DALI is, tests/conformance compares with it."""
+    """The program of the page, with Gesso under DALI's name on its side, too: where DALI is, tests/conformance compares
+    with it."""
     from gesso import fn, pipeline_def, types
 
     @pipeline_def(batch_size=8, num_threads=1)
     def model():
-        images = fn.resize(fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20])
+        images = fn.resize(
+            fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20]
+        )
         return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[127.5], std=[127.5])
 
     model().serialize(filename="model.dali")
@@ -186,5 +203,7 @@ def test_the_comparison_with_dali(here, capsys):
     Path("program.py").write_text(program)
     # In a process of its own: DALI's name stays taken.
     paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    done = subprocess.run(
+        [sys.executable, "program.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
+    )
     assert done.stdout.splitlines() == ["a.jpg: at most 0.0 apart", "b.jpg: at most 0.0 apart"], done.stderr

@@ -1,4 +1,5 @@
-"""What goes wrong on real machines: files that are cut off, disks that are full, Ctrl-C, and programs that run for days."""
+"""What goes wrong on real machines: files that are cut off, disks that are full, Ctrl-C, and programs that run for
+days."""
 
 import gc
 import io
@@ -13,7 +14,6 @@ import time
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, tfrecord, types
 from gesso._native import library as _library
 
@@ -22,7 +22,9 @@ def pipeline(make, batch_size=4, **settings):
     made = Pipeline(batch_size, 1, seed=1, **settings)
     with made:
         outputs = make()
-        made.set_outputs(*(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]))
+        made.set_outputs(
+            *(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs])
+        )
     return made
 
 
@@ -121,11 +123,16 @@ def test_an_index_on_a_full_disk(tmp_path, full_disk):
 
 def test_annotations_on_a_full_disk(tmp_path, full_disk):
     images = [{"id": i, "file_name": f"{i}{'x' * 80}.jpg", "width": 9, "height": 9} for i in range(4000)]
-    boxes = [{"id": i, "image_id": i // 10, "category_id": 1, "bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0} for i in range(40000)]
+    boxes = [
+        {"id": i, "image_id": i // 10, "category_id": 1, "bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0}
+        for i in range(40000)
+    ]
     (tmp_path / "a.json").write_text(json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1}]}))
     options = {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "a.json")}
     saved = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(full_disk)}
-    with pytest.raises(RuntimeError, match="Could not write the preprocessed annotations .*small: No space left on device"):
+    with pytest.raises(
+        RuntimeError, match="Could not write the preprocessed annotations .*small: No space left on device"
+    ):
         pipeline(lambda: fn.readers.coco(**options, **saved)).build()
     # What is there of the tables is not taken for all.
     with pytest.raises(RuntimeError, match="preprocessed annotations"):
@@ -163,7 +170,9 @@ if __name__ == "__main__":
 def test_ctrl_c_in_the_middle(tmp_path, method):
     script = tmp_path / "training.py"
     script.write_text(TRAINING.replace("METHOD", method))
-    running = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    running = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     pids = [int(word) for word in running.stdout.readline().split()]
     assert len(pids) == 2
     time.sleep(0.3)
@@ -206,7 +215,12 @@ def state():
     """(open files, threads of Python, all threads, resident megabytes), when what was let go has ended"""
     gc.collect()
     time.sleep(0.5)
-    return len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task")), resident() / 1e6
+    return (
+        len(os.listdir("/proc/self/fd")),
+        threading.active_count(),
+        len(os.listdir("/proc/self/task")),
+        resident() / 1e6,
+    )
 
 
 @pytest.mark.parametrize("kind", ["file", "webdataset"])
@@ -229,7 +243,9 @@ def test_memory_files_and_threads_stay(tmp_path, kind):
         if kind == "file":
             data, labels = fn.readers.file(file_root=str(tmp_path), random_shuffle=True, pad_last_batch=True)
         else:
-            data = fn.readers.webdataset(paths=[str(tmp_path / "a.tar")], ext=["jpg"], random_shuffle=True, pad_last_batch=True)
+            data = fn.readers.webdataset(
+                paths=[str(tmp_path / "a.tar")], ext=["jpg"], random_shuffle=True, pad_last_batch=True
+            )
         return fn.cast(fn.decoders.image(data), dtype=types.FLOAT)
 
     made = pipeline(make, 100)

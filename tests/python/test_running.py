@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, TensorCPU, TensorListCPU, fn, pipeline_def, types
 
 
 def of_source(source, **settings):
-    keywords = {key: settings.pop(key) for key in list(settings) if key not in ("prefetch_queue_depth", "py_num_workers", "seed")}
+    keywords = {
+        key: settings.pop(key)
+        for key in list(settings)
+        if key not in ("prefetch_queue_depth", "py_num_workers", "seed")
+    }
 
     @pipeline_def(batch_size=4, num_threads=2, **settings)
     def define():
@@ -107,7 +110,10 @@ def test_a_batch_of_which_no_sample_is_left():
     def define(on_error):
         @pipeline_def(batch_size=2, num_threads=1, on_error=on_error, prefetch_queue_depth=1)
         def pipeline():
-            return fn.reshape(fn.external_source(lambda: [np.zeros(6)] * 2), shape=fn.external_source(lambda: [np.array([5], np.int32)] * 2))
+            return fn.reshape(
+                fn.external_source(lambda: [np.zeros(6)] * 2),
+                shape=fn.external_source(lambda: [np.array([5], np.int32)] * 2),
+            )
 
         return pipeline()
 
@@ -141,7 +147,9 @@ def test_python_functions_by_sample_and_by_batch():
     def define():
         x = fn.random.uniform(range=[0, 1], shape=[2])
         y = fn.python_function(x, function=lambda a: a * 2) + 1
-        z, w = fn.python_function(y, function=lambda batch: (batch, [a - 1 for a in batch]), num_outputs=2, batch_processing=True)
+        z, w = fn.python_function(
+            y, function=lambda batch: (batch, [a - 1 for a in batch]), num_outputs=2, batch_processing=True
+        )
         return x, z, w
 
     x, z, w = (out.as_array() for out in define().run())

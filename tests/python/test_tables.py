@@ -1,14 +1,13 @@
-"""Readers of HDF5 and Parquet: rows as samples, in the order of other readers; real files, written by the packages that others write them with."""
+"""Readers of HDF5 and Parquet: rows as samples, in the order of other readers; real files, written by the packages that
+others write them with."""
 
 import os
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn
 from gesso._readers import parquet as parquet_reader
 
@@ -59,7 +58,10 @@ def write_parquet(path, rows, group=5):
 
 
 KINDS = {
-    "hdf5": (write_hdf5, lambda path, **options: fn.readers.hdf5(files=path, datasets=["encoded", "labels"], name="r", **options)),
+    "hdf5": (
+        write_hdf5,
+        lambda path, **options: fn.readers.hdf5(files=path, datasets=["encoded", "labels"], name="r", **options),
+    ),
     "parquet": (
         write_parquet,
         lambda path, **options: fn.readers.parquet(files=path, columns=["image.bytes", "label"], name="r", **options),
@@ -105,7 +107,11 @@ def test_types_of_parquet(tmp_path):
         and boxes[5].dtype == np.float32
         and boxes[5][1].tolist() == [5, 1, 2, 3]
     )
-    assert matrix[6].tolist() == [[6, 1, 2], [3, 4, 5]] and tensor[6].tolist() == [[6, 1], [2, 3]] and tensor[6].dtype == np.int32
+    assert (
+        matrix[6].tolist() == [[6, 1, 2], [3, 4, 5]]
+        and tensor[6].tolist() == [[6, 1], [2, 3]]
+        and tensor[6].dtype == np.int32
+    )
     assert bytes(text[7]) == b"text 7" and [bool(value) for value in good[:2]] == [True, False]
     assert dotted[4] == 4 and dotted[4].dtype == np.int16 and numbers[6].shape == () and numbers[6] == 6
 
@@ -130,16 +136,22 @@ def test_images_are_decoded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"random_shuffle": True, "initial_fill": 7}, {"shuffle_after_epoch": True}, {"pad_last_batch": True}]
+    "options",
+    [{}, {"random_shuffle": True, "initial_fill": 7}, {"shuffle_after_epoch": True}, {"pad_last_batch": True}],
 )
 def test_every_row_comes_once_an_epoch(table, options):
     made = pipeline(lambda: table(**options), ROWS)
     epochs = [labels(made, 1) for _ in range(3)]
     assert all(sorted(epoch) == list(range(ROWS)) for epoch in epochs)
-    assert (epochs[1] == list(range(ROWS))) == ("random_shuffle" not in options and "shuffle_after_epoch" not in options)
+    assert (epochs[1] == list(range(ROWS))) == (
+        "random_shuffle" not in options and "shuffle_after_epoch" not in options
+    )
     assert made.reader_meta("r")["epoch_size"] == ROWS
     encoded, numbers = made.run()
-    assert all(np.asarray(encoded.at(i)).tolist() == [label] * (label + 1) for i, label in enumerate(numbers.as_array().tolist()))
+    assert all(
+        np.asarray(encoded.at(i)).tolist() == [label] * (label + 1)
+        for i, label in enumerate(numbers.as_array().tolist())
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"random_shuffle": True, "initial_fill": 9}, {"shuffle_after_epoch": True}])
@@ -162,7 +174,9 @@ def test_row_groups_are_shuffled_as_a_whole(tmp_path):
 
 
 def test_shards_and_samplers(table):
-    shards = [labels(pipeline(lambda: table(shards=(i, 3), stick_to_shard=True, pad_last_batch=True), 5), 3) for i in range(3)]
+    shards = [
+        labels(pipeline(lambda: table(shards=(i, 3), stick_to_shard=True, pad_last_batch=True), 5), 3) for i in range(3)
+    ]
     assert sorted(set(sum(shards, []))) == list(range(ROWS)) and not set(shards[0]) & set(shards[1])
     assert labels(pipeline(lambda: table(sampler=[40, 2, 2, 19])), 1) == [40, 2, 2, 19]
     weights = [float(row == 21) for row in range(ROWS)]
@@ -171,7 +185,9 @@ def test_shards_and_samplers(table):
 
 def test_a_state_in_the_middle_of_an_epoch(table):
     def make(state=None):
-        return pipeline(lambda: table(random_shuffle=True, initial_fill=11), enable_checkpointing=True, checkpoint=state)
+        return pipeline(
+            lambda: table(random_shuffle=True, initial_fill=11), enable_checkpointing=True, checkpoint=state
+        )
 
     first = make()
     labels(first, 15)
@@ -204,7 +220,9 @@ def damage(path, pattern):
 def test_a_damaged_row_of_hdf5(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        file.create_dataset("x", data=np.repeat(np.arange(100, 108, dtype=np.uint8), 30).reshape(8, 30), chunks=(1, 30), fletcher32=True)
+        file.create_dataset(
+            "x", data=np.repeat(np.arange(100, 108, dtype=np.uint8), 30).reshape(8, 30), chunks=(1, 30), fletcher32=True
+        )
     damage(tmp_path / "a.h5", bytes([103] * 30))
     with pytest.raises(RuntimeError, match="Could not read row 3 of `x` in .*a.h5: "):
         pipeline(lambda: fn.readers.hdf5(file_root=str(tmp_path), datasets=["x"])).run()
@@ -228,7 +246,9 @@ def test_a_damaged_row_group(tmp_path):
         file.write(b"xxxx")
 
     def make(policy="raise"):
-        return pipeline(lambda: fn.readers.parquet(file_root=str(tmp_path), columns=["text", "label"], on_missing=policy, name="r"))
+        return pipeline(
+            lambda: fn.readers.parquet(file_root=str(tmp_path), columns=["text", "label"], on_missing=policy, name="r")
+        )
 
     raising = make()
     assert labels(raising, 1) == [0, 1, 2, 3]
@@ -241,7 +261,9 @@ def test_a_damaged_row_group(tmp_path):
 def test_values_that_are_null(tmp_path):
     write_parquet(tmp_path / "a.parquet", list(range(8)))
     made = pipeline(lambda: fn.readers.parquet(file_root=str(tmp_path), columns=["maybe"]))
-    with pytest.raises(RuntimeError, match="Could not read `maybe` in .*a.parquet row 3 of row group 0: the value is null"):
+    with pytest.raises(
+        RuntimeError, match="Could not read `maybe` in .*a.parquet row 3 of row group 0: the value is null"
+    ):
         made.run()
     made = pipeline(lambda: fn.readers.parquet(file_root=str(tmp_path), columns=["maybe"], on_missing="skip"))
     assert made.run()[0].as_array().tolist() == [0, 0.5, 1, 2]
@@ -341,7 +363,9 @@ def test_without_the_package(monkeypatch, kind, package):
 def test_row_groups_that_are_kept(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = np.random.default_rng(0).integers(0, 255, (40, 1 << 18), np.uint8)
-    pq.write_table(pa.table({"x": [row.tobytes() for row in rows]}), tmp_path / "a.parquet", row_group_size=2, compression=None)
+    pq.write_table(
+        pa.table({"x": [row.tobytes() for row in rows]}), tmp_path / "a.parquet", row_group_size=2, compression=None
+    )
     groups = parquet_reader._Groups([str(tmp_path / "a.parquet")], ["x"], 2)
     for row in range(40):
         (found,), where = groups.read(row)
@@ -379,7 +403,9 @@ def test_more_files_than_may_be_open(tmp_path):
     assert done.stdout == "good\n", done.stderr
 
 
-@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning", "error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings(
+    "error::pytest.PytestUnraisableExceptionWarning", "error::pytest.PytestUnhandledThreadExceptionWarning"
+)
 def test_files_are_not_closed_while_they_are_read(tmp_path):
     pytest.importorskip("h5py")
     write_hdf5(tmp_path / "a.h5", list(range(ROWS)))
@@ -387,7 +413,9 @@ def test_files_are_not_closed_while_they_are_read(tmp_path):
     before = set(threading.enumerate())
     for _ in range(20):
         # The next batch is being read when nobody has the pipeline any more.
-        made = pipeline(lambda: fn.readers.hdf5(file_root=str(tmp_path), datasets=["encoded", "labels"], random_shuffle=True), 150)
+        made = pipeline(
+            lambda: fn.readers.hdf5(file_root=str(tmp_path), datasets=["encoded", "labels"], random_shuffle=True), 150
+        )
         made.run()
         del made
     for thread in set(threading.enumerate()) - before:

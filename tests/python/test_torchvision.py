@@ -1,4 +1,5 @@
-"""Every row of docs/guides/from-torchvision.md: both cells run, and what they make differs by no more than the row says."""
+"""Every row of docs/guides/from-torchvision.md: both cells run, and what they make differs by no more than the row
+says."""
 
 import io
 import re
@@ -8,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gesso import dynamic
 
 torch = pytest.importorskip("torch")

@@ -1,4 +1,5 @@
-"""The input of training on a GPU: batches of data sets are made there, stay there and are those of the host. Skipped without a GPU."""
+"""The input of training on a GPU: batches of data sets are made there, stay there and are those of the host. Skipped
+without a GPU."""
 
 import ctypes
 import gc
@@ -7,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, TensorListCPU, TensorListGPU, fn, pipeline_def, types
 from gesso._native import engine as _engine
 from gesso._run.native_readers import Reading
@@ -31,7 +31,9 @@ def folder(tmp_path_factory):
         numbers = np.random.default_rng(i)
         coarse = image.fromarray(numbers.integers(0, 256, (7, 9, 3), np.uint8))
         (root / f"class{i % 3}").mkdir(exist_ok=True)
-        coarse.resize((120 + 7 * i, 90 + 5 * i), image.BICUBIC).save(root / f"class{i % 3}" / f"{i:02}.jpg", quality=90, subsampling=0)
+        coarse.resize((120 + 7 * i, 90 + 5 * i), image.BICUBIC).save(
+            root / f"class{i % 3}" / f"{i:02}.jpg", quality=90, subsampling=0
+        )
     return root
 
 
@@ -103,7 +105,9 @@ def test_a_loaded_file_gives_the_same(folder):
 
 @pytest.mark.parametrize("depth, kind", [(2, Reading), (1, StagedGraph)])
 def test_a_part_of_the_multiprocessors_makes_what_all_make(folder, depth, kind):
-    whole, part = (training(folder, settings={"prefetch_queue_depth": depth, "gpu_multiprocessors": count}) for count in (None, 8))
+    whole, part = (
+        training(folder, settings={"prefetch_queue_depth": depth, "gpu_multiprocessors": count}) for count in (None, 8)
+    )
     assert runs_on(part) is kind and (whole.gpu_multiprocessors, part.gpu_multiprocessors) == (None, 8)
     loaded = Pipeline.deserialize(whole.serialize(), device_id=0, gpu_multiprocessors=8)
     for _ in range(4):
@@ -210,7 +214,11 @@ def test_damaged_and_missing_files(folder, tmp_path):
 
     skipping = made("skip")
     images, labels = skipping.run()
-    assert images._is_on_device() and labels.as_array().ravel().tolist() == [0, 1, 2, 4, 5, 6, 7] and list(skipping.errors) == [3]
+    assert (
+        images._is_on_device()
+        and labels.as_array().ravel().tolist() == [0, 1, 2, 4, 5, 6, 7]
+        and list(skipping.errors) == [3]
+    )
     with pytest.raises(RuntimeError, match="(?s)fn.decoders.image.*Sample 3 of the batch failed"):
         made("raise").run()
     files[5] = str(tmp_path / "none.jpg")
@@ -290,9 +298,17 @@ def test_memory_stays_level(folder, options):
 CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
 
 
-def sequences(device_id, reader=fn.experimental.readers.video, clips=("large_h264.mp4", "vp9.webm", "large_vp9.webm"), **options):
+def sequences(
+    device_id, reader=fn.experimental.readers.video, clips=("large_h264.mp4", "vp9.webm", "large_vp9.webm"), **options
+):
     """Frames on the device, labels, numbers of frames."""
-    options = {"sequence_length": 4, "enable_frame_num": "sequence", "random_shuffle": True, "initial_fill": 4, **options}
+    options = {
+        "sequence_length": 4,
+        "enable_frame_num": "sequence",
+        "random_shuffle": True,
+        "initial_fill": 4,
+        **options,
+    }
 
     @pipeline_def(batch_size=3, num_threads=4, device_id=device_id, seed=5)
     def define():
@@ -302,13 +318,17 @@ def sequences(device_id, reader=fn.experimental.readers.video, clips=("large_h26
     return define()
 
 
-@pytest.mark.parametrize("options", [
-    {},
-    {"pad_mode": "constant", "fill_value": [9, 8, 7], "stride": 2},
-    {"pad_mode": "reflect_101", "step": 3},
-    {"reader": fn.readers.video, "pad_sequences": True},
-    {"reader": fn.readers.video, "dtype": types.FLOAT, "normalized": True},
-], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"pad_mode": "constant", "fill_value": [9, 8, 7], "stride": 2},
+        {"pad_mode": "reflect_101", "step": 3},
+        {"reader": fn.readers.video, "pad_sequences": True},
+        {"reader": fn.readers.video, "dtype": types.FLOAT, "normalized": True},
+    ],
+    ids=str,
+)
 def test_videos_of_a_reader_are_decoded_on_the_device(options):
     pipeline, host = sequences(0, **options), sequences(None, **options)
     assert runs_on(pipeline) is Reading and pipeline.reader_meta() == host.reader_meta()

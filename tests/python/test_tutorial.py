@@ -11,16 +11,17 @@ import tarfile
 import wave
 from pathlib import Path
 
+import gesso
 import numpy as np
 import pytest
-
-import gesso
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
@@ -42,7 +43,10 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     # What the page's commands do with the files that it made.
     assert (tmp_path / "photo.png").read_bytes() == names["file"].tobytes()
     written = subprocess.run(
-        [sys.executable, "-m", "gesso", "serialize", "preprocess.py", "-o", "model.dali"], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-m", "gesso", "serialize", "preprocess.py", "-o", "model.dali"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert written.returncode == 0, written.stderr
     from gesso import Pipeline
@@ -51,11 +55,15 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     assert (out.as_array()[0] == names["array"][0]).all()
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the standard library's signatures differ from version to version")
+@pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11), reason="the standard library's signatures differ from version to version"
+)
 def test_the_reference_is_fresh():
     make = runpy.run_path(str(ROOT / "scripts" / "lib" / "python_reference.py"))["page"]
     page = ROOT / "docs" / "reference" / "python-api.md"
-    assert page.read_text(encoding="utf-8") == make(), f"run `python3 scripts/lib/python_reference.py > docs/{page.name}`"
+    assert page.read_text(encoding="utf-8") == make(), (
+        f"run `python3 scripts/lib/python_reference.py > docs/{page.name}`"
+    )
 
 
 PAGES = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
@@ -106,9 +114,10 @@ def test_the_page_of_python(images, capsys):
     made = names["augmented"](prefetch_queue_depth=1)
     (out,) = made.run(images=[np.zeros((30, 40, 3), np.uint8)] * 8)
     assert len(out) == 8
-    assert [output.shape for output in names["model"](prefetch_queue_depth=1).run(images=[np.frombuffer(jpeg(), np.uint8)])[0].arrays] == [
-        (224, 224, 3)
-    ]
+    assert [
+        output.shape
+        for output in names["model"](prefetch_queue_depth=1).run(images=[np.frombuffer(jpeg(), np.uint8)])[0].arrays
+    ] == [(224, 224, 3)]
 
 
 def test_a_folder_of_images(images):
@@ -157,7 +166,9 @@ def test_tar_archives(here):
                     info.size = len(data)
                     archive.addfile(info, io.BytesIO(data))
     (command,) = blocks("guides/training/webdataset.md", "")
-    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True
+    )
     if "has no command line" in done.stderr:
         pytest.skip("the library was built without the command line")
     assert done.returncode == 0, done.stderr
@@ -170,7 +181,9 @@ def test_boxes(here):
     images = [{"id": i, "file_name": f"{i}.jpg", "width": 60, "height": 40} for i in range(4)]
     for image in images:
         (here / "train2017" / image["file_name"]).write_bytes(jpeg())
-    boxes = [{"id": i, "image_id": i, "category_id": 3, "bbox": [0, 0, 15, 10], "area": 150, "iscrowd": 0} for i in range(4)]
+    boxes = [
+        {"id": i, "image_id": i, "category_id": 3, "bbox": [0, 0, 15, 10], "area": 150, "iscrowd": 0} for i in range(4)
+    ]
     content = {"images": images, "annotations": boxes, "categories": [{"id": 3}]}
     (here / "instances_train2017.json").write_text(json.dumps(content))
     names = run_page("coco")
@@ -199,11 +212,18 @@ def test_hdf5_and_parquet(here, monkeypatch):
         file["images"], file["labels"] = np.zeros((9, 30, 20, 3), np.uint8), np.arange(9)
     pq.write_table(pa.table({"image": [{"bytes": jpeg(i)} for i in range(9)], "label": range(9)}), "train/a.parquet")
     # The hub is not asked: its module is one of ours, and the data set that it gives is the one above.
-    Path("huggingface_hub.py").write_text("def snapshot_download(name, repo_type, allow_patterns):\n    return 'train'\n")
+    Path("huggingface_hub.py").write_text(
+        "def snapshot_download(name, repo_type, allow_patterns):\n    return 'train'\n"
+    )
     monkeypatch.syspath_prepend(str(here))
     monkeypatch.delitem(sys.modules, "huggingface_hub", raising=False)
     names = run_page("hdf5-parquet")
-    assert set(names["labels"].as_array().tolist()) == set(range(9)) and names["images"].as_array().shape == (64, 224, 224, 3)
+    assert set(names["labels"].as_array().tolist()) == set(range(9)) and names["images"].as_array().shape == (
+        64,
+        224,
+        224,
+        3,
+    )
 
 
 def test_ray(images):

@@ -1,4 +1,5 @@
 """`decoders.video` beside FFmpeg, where the package `av` is installed, and what of it can be had without."""
+
 import io
 import pathlib
 import sys
@@ -6,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 
 CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
@@ -43,19 +43,22 @@ def test_the_older_name_is_the_same():
     assert (np.array(pipe.run()[0][0]) == decoded(clip("h265.mp4"))[0]).all()
 
 
-@pytest.mark.parametrize("arguments, said", [
-    ({"frames": [1], "stride": 2}, "both `frames` and `stride`"),
-    ({"end_frame": 3, "sequence_length": 2}, "both `end_frame` and `sequence_length`"),
-    ({"start_frame": 12}, "`start_frame` is 12, but the video has 12 frames"),
-    ({"start_frame": 4, "end_frame": 4}, "`end_frame` is 4, expected more than `start_frame`"),
-    ({"stride": 0}, "`stride` is 0"),
-    ({"sequence_length": -1}, "`sequence_length` is -1"),
-    ({"sequence_length": 1 << 30}, "larger than the limit"),
-    ({"frames": [12], "pad_mode": "none"}, "frame 12 of a video of 12 frames"),
-    ({"pad_mode": "other"}, "`pad_mode` is `other`"),
-    ({"fill_value": [1, 2]}, "expected 1 or 3 values"),
-    ({"fill_value": 256}, "expected 1 or 3 values"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ({"frames": [1], "stride": 2}, "both `frames` and `stride`"),
+        ({"end_frame": 3, "sequence_length": 2}, "both `end_frame` and `sequence_length`"),
+        ({"start_frame": 12}, "`start_frame` is 12, but the video has 12 frames"),
+        ({"start_frame": 4, "end_frame": 4}, "`end_frame` is 4, expected more than `start_frame`"),
+        ({"stride": 0}, "`stride` is 0"),
+        ({"sequence_length": -1}, "`sequence_length` is -1"),
+        ({"sequence_length": 1 << 30}, "larger than the limit"),
+        ({"frames": [12], "pad_mode": "none"}, "frame 12 of a video of 12 frames"),
+        ({"pad_mode": "other"}, "`pad_mode` is `other`"),
+        ({"fill_value": [1, 2]}, "expected 1 or 3 values"),
+        ({"fill_value": 256}, "expected 1 or 3 values"),
+    ],
+)
 def test_what_cannot_be_meant_is_said(arguments, said):
     with pytest.raises(Exception, match="decoders__Video") as error:
         decoded(clip("h264.mp4"), **arguments)
@@ -67,7 +70,7 @@ def encoded(av, codec, pixels, options, size, count, container="mp4"):
     with av.open(out, "w", format=container) as file:
         stream = file.add_stream(codec, rate=30, options=options)
         stream.width, stream.height, stream.pix_fmt = *size, pixels
-        y, x = np.mgrid[0:size[1], 0:size[0]]
+        y, x = np.mgrid[0 : size[1], 0 : size[0]]
         for i in range(count):
             picture = (np.stack([x + 3 * i, y - 2 * i, x + y], -1) * (1 + i // 20) % 256).astype(np.uint8)
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pixels)
@@ -77,13 +80,16 @@ def encoded(av, codec, pixels, options, size, count, container="mp4"):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("codec, pixels, options", [
-    ("libx264", "yuv420p", {"g": "20", "bf": "3", "refs": "4", "preset": "slow"}),
-    ("libx264", "yuv422p", {"g": "9", "profile": "high422"}),
-    ("libx265", "yuv420p", {"x265-params": "keyint=15:log-level=none"}),
-    ("libvpx-vp9", "yuv444p", {"g": "16", "crf": "30", "b": "0", "cpu-used": "5"}),
-    ("libsvtav1", "yuv420p10le", {"g": "16", "crf": "40", "preset": "10"}),
-])
+@pytest.mark.parametrize(
+    "codec, pixels, options",
+    [
+        ("libx264", "yuv420p", {"g": "20", "bf": "3", "refs": "4", "preset": "slow"}),
+        ("libx264", "yuv422p", {"g": "9", "profile": "high422"}),
+        ("libx265", "yuv420p", {"x265-params": "keyint=15:log-level=none"}),
+        ("libvpx-vp9", "yuv444p", {"g": "16", "crf": "30", "b": "0", "cpu-used": "5"}),
+        ("libsvtav1", "yuv420p10le", {"g": "16", "crf": "40", "preset": "10"}),
+    ],
+)
 def test_frames_anywhere_are_ffmpegs(codec, pixels, options):
     av = pytest.importorskip("av")
     if codec not in av.codecs_available:
@@ -91,6 +97,7 @@ def test_frames_anywhere_are_ffmpegs(codec, pixels, options):
     file = encoded(av, codec, pixels, options, (128, 96), 60)
     sys.path.insert(0, str(CLIPS))
     from make import rgb
+
     with av.open(io.BytesIO(file)) as opened:
         theirs = [rgb(frame, 0.299, 0.114) for frame in opened.decode(video=0)]
     assert len(theirs) == 60

@@ -1,8 +1,9 @@
 """Clips of every codec, encoded here in random ways, beside FFmpeg's frames of them (the package `av`).
 
-A few as a rule; `GESSO_VIDEO_CLIPS=240` tries as many, `GESSO_VIDEO_SEED=7` others. Planes are compared through the conversion of `make.py`,
-which is another one than the library's; Motion JPEG, whose inverse transform is another than FFmpeg's, may be four levels off.
-"""
+A few as a rule; `GESSO_VIDEO_CLIPS=240` tries as many, `GESSO_VIDEO_SEED=7` others. Planes are compared through the
+conversion of `make.py`, which is another one than the library's; Motion JPEG, whose inverse transform is another than
+FFmpeg's, may be four levels off."""
+
 import io
 import os
 import pathlib
@@ -12,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, types
 
 av = pytest.importorskip("av")
@@ -27,38 +27,96 @@ JPEG_LEVELS = 4
 
 def x264(draw):
     pixels = draw.choice(["yuv420p", "yuv420p", "yuv420p10le", "yuv422p"])
-    more = [f"bframes={draw.randrange(4)}", f"b-pyramid={draw.randrange(3)}", f"ref={draw.randrange(1, 5)}", f"open-gop={draw.randrange(2)}",
-            f"cabac={draw.randrange(2)}", f"8x8dct={draw.randrange(2)}", f"weightp={draw.randrange(3)}", f"slices={draw.randrange(1, 4)}",
-            f"interlaced={int(draw.random() < 0.25)}", f"deblock={draw.randrange(-2, 3)},{draw.randrange(-2, 3)}", "threads=1"]
-    return {"pixels": pixels, "crf": str(draw.choice([12, 24, 38])), "g": str(draw.choice([1, 5, 12])), "x264-params": ":".join(more)}
+    more = [
+        f"bframes={draw.randrange(4)}",
+        f"b-pyramid={draw.randrange(3)}",
+        f"ref={draw.randrange(1, 5)}",
+        f"open-gop={draw.randrange(2)}",
+        f"cabac={draw.randrange(2)}",
+        f"8x8dct={draw.randrange(2)}",
+        f"weightp={draw.randrange(3)}",
+        f"slices={draw.randrange(1, 4)}",
+        f"interlaced={int(draw.random() < 0.25)}",
+        f"deblock={draw.randrange(-2, 3)},{draw.randrange(-2, 3)}",
+        "threads=1",
+    ]
+    return {
+        "pixels": pixels,
+        "crf": str(draw.choice([12, 24, 38])),
+        "g": str(draw.choice([1, 5, 12])),
+        "x264-params": ":".join(more),
+    }
 
 
 def x265(draw):
     # With hashes of the encoder's pictures, by which FFmpeg checks its own.
-    more = [f"keyint={draw.choice([3, 8, 20])}", f"bframes={draw.randrange(4)}", f"open-gop={draw.randrange(2)}", f"ref={draw.randrange(1, 4)}",
-            f"sao={draw.randrange(2)}", f"amp={draw.randrange(2)}", f"ctu={draw.choice([16, 32, 64])}", f"weightp={draw.randrange(2)}",
-            f"tskip={draw.randrange(2)}", "pools=1", "frame-threads=1", "log-level=none", "info=0", "hash=1"]
-    return {"pixels": draw.choice(["yuv420p", "yuv420p10le"]), "crf": str(draw.choice([14, 26, 38])), "x265-params": ":".join(more)}
+    more = [
+        f"keyint={draw.choice([3, 8, 20])}",
+        f"bframes={draw.randrange(4)}",
+        f"open-gop={draw.randrange(2)}",
+        f"ref={draw.randrange(1, 4)}",
+        f"sao={draw.randrange(2)}",
+        f"amp={draw.randrange(2)}",
+        f"ctu={draw.choice([16, 32, 64])}",
+        f"weightp={draw.randrange(2)}",
+        f"tskip={draw.randrange(2)}",
+        "pools=1",
+        "frame-threads=1",
+        "log-level=none",
+        "info=0",
+        "hash=1",
+    ]
+    return {
+        "pixels": draw.choice(["yuv420p", "yuv420p10le"]),
+        "crf": str(draw.choice([14, 26, 38])),
+        "x265-params": ":".join(more),
+    }
 
 
 def vp8(draw):
-    return {"pixels": "yuv420p", "crf": str(draw.choice([4, 10, 30, 63])), "b": draw.choice(["50k", "300k", "3M"]), "g": str(draw.choice([1, 5, 30])),
-            "profile:v": str(draw.randrange(4)), "auto-alt-ref": str(draw.randrange(2)), "lag-in-frames": str(draw.choice([0, 5, 16])),
-            "error-resilient": str(draw.randrange(4)), "slices": str(draw.choice([1, 2, 4, 8])), "sharpness": str(draw.randrange(8)),
-            "static-thresh": str(draw.choice([0, 100, 1000])), "cpu-used": str(draw.choice([-4, 0, 4, 8])), "noise-sensitivity": str(draw.choice([0, 3])),
-            "threads": "1", "deadline": draw.choice(["good", "realtime"])}
+    return {
+        "pixels": "yuv420p",
+        "crf": str(draw.choice([4, 10, 30, 63])),
+        "b": draw.choice(["50k", "300k", "3M"]),
+        "g": str(draw.choice([1, 5, 30])),
+        "profile:v": str(draw.randrange(4)),
+        "auto-alt-ref": str(draw.randrange(2)),
+        "lag-in-frames": str(draw.choice([0, 5, 16])),
+        "error-resilient": str(draw.randrange(4)),
+        "slices": str(draw.choice([1, 2, 4, 8])),
+        "sharpness": str(draw.randrange(8)),
+        "static-thresh": str(draw.choice([0, 100, 1000])),
+        "cpu-used": str(draw.choice([-4, 0, 4, 8])),
+        "noise-sensitivity": str(draw.choice([0, 3])),
+        "threads": "1",
+        "deadline": draw.choice(["good", "realtime"]),
+    }
 
 
 def vp9(draw):
-    return {"pixels": draw.choice(["yuv420p", "yuv420p", "yuv422p", "yuv444p"]), "crf": str(draw.choice([8, 24, 50])), "b": "0",
-            "g": str(draw.choice([1, 5, 30])), "auto-alt-ref": str(draw.randrange(2)), "lag-in-frames": str(draw.choice([0, 8])),
-            "error-resilient": str(draw.randrange(2)), "tile-columns": str(draw.randrange(3)), "frame-parallel": str(draw.randrange(2)),
-            "aq-mode": str(draw.randrange(4)), "cpu-used": str(draw.choice([3, 5, 8])), "threads": "1"}
+    return {
+        "pixels": draw.choice(["yuv420p", "yuv420p", "yuv422p", "yuv444p"]),
+        "crf": str(draw.choice([8, 24, 50])),
+        "b": "0",
+        "g": str(draw.choice([1, 5, 30])),
+        "auto-alt-ref": str(draw.randrange(2)),
+        "lag-in-frames": str(draw.choice([0, 8])),
+        "error-resilient": str(draw.randrange(2)),
+        "tile-columns": str(draw.randrange(3)),
+        "frame-parallel": str(draw.randrange(2)),
+        "aq-mode": str(draw.randrange(4)),
+        "cpu-used": str(draw.choice([3, 5, 8])),
+        "threads": "1",
+    }
 
 
 def av1(draw):
-    return {"pixels": draw.choice(["yuv420p", "yuv420p10le"]), "crf": str(draw.choice([20, 35, 55])), "g": str(draw.choice([4, 12])),
-            "preset": str(draw.choice([8, 10, 12]))}
+    return {
+        "pixels": draw.choice(["yuv420p", "yuv420p10le"]),
+        "crf": str(draw.choice([20, 35, 55])),
+        "g": str(draw.choice([4, 12])),
+        "preset": str(draw.choice([8, 10, 12])),
+    }
 
 
 def mjpeg(draw):
@@ -96,7 +154,9 @@ def encoded(draw, kind):
         stream.codec_context.thread_count = 1
         stream.codec_context.color_range = 2 if "yuvj" in pixels else 1
         for i in range(frames):
-            frame = av.VideoFrame.from_ndarray(picture(i + draw.randrange(2), *size), format="rgb24").reformat(format=pixels)
+            frame = av.VideoFrame.from_ndarray(picture(i + draw.randrange(2), *size), format="rgb24").reformat(
+                format=pixels
+            )
             frame.pts, frame.time_base, frame.color_range = time, Fraction(1, 25), 2 if "yuvj" in pixels else 1
             time += draw.randrange(1, 4) if varies else 1
             file.mux(stream.encode(frame))
@@ -105,8 +165,8 @@ def encoded(draw, kind):
 
 
 def theirs(file):
-    """FFmpeg's frames; and of how many it says itself that they are not the encoder's, by the hashes of H.265. In coding tree blocks of 16 it offsets
-    a sample of chroma at the corner of four by one that is not deblocked yet."""
+    """FFmpeg's frames; and of how many it says itself that they are not the encoder's, by the hashes of H.265. In
+    coding tree blocks of 16 it offsets a sample of chroma at the corner of four by one that is not deblocked yet."""
     av.logging.set_level(av.logging.VERBOSE)
     av.logging.set_skip_repeated(False)
     with av.logging.Capture() as log, av.open(io.BytesIO(file)) as opened:
@@ -122,7 +182,9 @@ def theirs(file):
 def ours(file):
     pipe = Pipeline(batch_size=1, num_threads=1, device_id=None)
     with pipe:
-        pipe.set_outputs(fn.decoders.video(fn.external_source(source=lambda: [np.frombuffer(file, np.uint8)], dtype=types.UINT8)))
+        pipe.set_outputs(
+            fn.decoders.video(fn.external_source(source=lambda: [np.frombuffer(file, np.uint8)], dtype=types.UINT8))
+        )
     pipe.build()
     return np.array(pipe.run()[0][0])
 
@@ -139,4 +201,6 @@ def test_a_clip_has_ffmpegs_frames(number):
     assert found.shape == expected.shape, what
     differences = np.abs(found.astype(np.int16) - expected).reshape(len(expected), -1).max(1)
     others = (differences > (JPEG_LEVELS if kind == "Motion JPEG" else 0)).sum()
-    assert others <= wrong, f"{what}: {others} frames by up to {differences.max()} levels, of which FFmpeg calls {wrong} wrong"
+    assert others <= wrong, (
+        f"{what}: {others} frames by up to {differences.max()} levels, of which FFmpeg calls {wrong} wrong"
+    )

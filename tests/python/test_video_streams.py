@@ -1,4 +1,6 @@
-"""`inputs.video` and the readers of videos, beside what DALI answered (`tests/data/video/streams/record.py` wrote that down)."""
+"""`inputs.video` and the readers of videos, beside what DALI answered (`tests/data/video/streams/record.py` wrote that
+down)."""
+
 import gc
 import json
 import pathlib
@@ -8,7 +10,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn, pipeline_def, types
 from gesso._authoring import serialization
 
@@ -46,7 +47,9 @@ def taken(pipe, runs=100):
 # --- inputs.video
 
 
-@pytest.mark.parametrize("case", ANSWERS["inputs"], ids=lambda case: "-".join(map(str, [case["clip"], *case["arguments"].values()])))
+@pytest.mark.parametrize(
+    "case", ANSWERS["inputs"], ids=lambda case: "-".join(map(str, [case["clip"], *case["arguments"].values()]))
+)
 def test_sequences_are_dalis(case):
     pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", **case["arguments"]))
     pipe.feed_input("VIDEO", clip(case["clip"])[None])
@@ -58,7 +61,9 @@ def test_a_video_of_another_codec_has_the_frames_of_the_decoder():
     pipe.feed_input("VIDEO", [clip("h264_open.mp4")])
     (out,) = pipe.run()
     found = np.concatenate([np.array(sample) for sample in out])
-    decoded = define(lambda: fn.decoders.video(fn.external_source(source=lambda: [clip("h264_open.mp4")], dtype=types.UINT8)))
+    decoded = define(
+        lambda: fn.decoders.video(fn.external_source(source=lambda: [clip("h264_open.mp4")], dtype=types.UINT8))
+    )
     assert (found == np.array(decoded.run()[0][0])[: len(found)]).all()
 
 
@@ -97,8 +102,12 @@ def test_memory_of_a_video_is_let_go_when_it_is_over():
 
 
 def test_videos_wait_for_their_turn_and_what_stands_beside_follows():
-    pipe = define(lambda: [fn.experimental.inputs.video(name="VIDEO", sequence_length=5),
-                           fn.external_source(name="NUMBER", dtype=types.INT32, ndim=1, repeat_last=True)])
+    pipe = define(
+        lambda: [
+            fn.experimental.inputs.video(name="VIDEO", sequence_length=5),
+            fn.external_source(name="NUMBER", dtype=types.INT32, ndim=1, repeat_last=True),
+        ]
+    )
     pipe.feed_input("NUMBER", np.array([[1], [2], [3]], np.int32))
     pipe.feed_input("VIDEO", [clip("vp9.webm")])
     pipe.feed_input("VIDEO", [clip("vp9.webm")[:3_000]])
@@ -163,11 +172,14 @@ def test_a_damaged_video_is_an_error_and_the_next_one_goes_on():
     assert [np.array(sample).shape[0] for sample in pipe.run()[0]] == [2, 2, 2]
 
 
-@pytest.mark.parametrize("arguments, said", [
-    ({"sequence_length": 0}, "`sequence_length` is 0"),
-    ({"sequence_length": 5, "last_sequence_policy": "other"}, "`last_sequence_policy` is `other`"),
-    ({}, "sequence_length"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ({"sequence_length": 0}, "`sequence_length` is 0"),
+        ({"sequence_length": 5, "last_sequence_policy": "other"}, "`last_sequence_policy` is `other`"),
+        ({}, "sequence_length"),
+    ],
+)
 def test_what_cannot_be_meant_is_said(arguments, said):
     with pytest.raises(Exception, match=said):
         define(lambda: fn.experimental.inputs.video(name="VIDEO", **arguments)).run()
@@ -203,7 +215,9 @@ def rows(pipe, count):
 
 
 def name_of(case):
-    return "-".join(f"{name}={value}" for name, value in case["arguments"].items() if not str(value).startswith(("LIST", "['CLIP")))
+    return "-".join(
+        f"{name}={value}" for name, value in case["arguments"].items() if not str(value).startswith(("LIST", "['CLIP"))
+    )
 
 
 @pytest.mark.parametrize("case", ANSWERS["readers"], ids=name_of)
@@ -213,7 +227,9 @@ def test_readers_are_dalis(case, tmp_path):
     assert rows(pipe, len(case["samples"])) == case["samples"]
 
 
-@pytest.mark.parametrize("case", [case for case in ANSWERS["readers"] if "file_list" not in case["arguments"]], ids=name_of)
+@pytest.mark.parametrize(
+    "case", [case for case in ANSWERS["readers"] if "file_list" not in case["arguments"]], ids=name_of
+)
 def test_readers_of_a_file_are_dalis(case, tmp_path):
     """The library's own order."""
     written = reader(case["arguments"], tmp_path).serialize()
@@ -222,7 +238,13 @@ def test_readers_of_a_file_are_dalis(case, tmp_path):
 
 
 def test_a_reader_goes_on_from_a_checkpoint(tmp_path):
-    arguments = {"filenames": [str(CLIPS / "vp9.webm")], "sequence_length": 2, "random_shuffle": True, "seed": 3, "enable_frame_num": "sequence"}
+    arguments = {
+        "filenames": [str(CLIPS / "vp9.webm")],
+        "sequence_length": 2,
+        "random_shuffle": True,
+        "seed": 3,
+        "enable_frame_num": "sequence",
+    }
     whole = rows(reader(arguments, tmp_path), 12)
     first = reader(arguments, tmp_path, enable_checkpointing=True)
     assert rows(first, 4) == whole[:4]
@@ -243,28 +265,59 @@ def test_a_folder_for_each_label(tmp_path):
 def test_the_older_reader_gives_floats_and_fills_up():
     names = [str(CLIPS / "vp9.webm")]
     whole = np.array(define(lambda: fn.readers.video(filenames=names, sequence_length=12)).run()[0][0])
-    pipe = define(lambda: fn.readers.video(filenames=names, sequence_length=5, stride=2, step=4, pad_sequences=True, dtype=types.FLOAT, normalized=True,
-                                           labels=[6], enable_frame_num=True, enable_timestamps=True), batch_size=2)
+    pipe = define(
+        lambda: fn.readers.video(
+            filenames=names,
+            sequence_length=5,
+            stride=2,
+            step=4,
+            pad_sequences=True,
+            dtype=types.FLOAT,
+            normalized=True,
+            labels=[6],
+            enable_frame_num=True,
+            enable_timestamps=True,
+        ),
+        batch_size=2,
+    )
     frames, labels, first, times = pipe.run()
     assert np.array(frames[0]).dtype == np.float32
     np.testing.assert_allclose(np.array(frames[0]), whole[0:9:2] / np.float32(255), atol=1e-6)
     assert (np.array(frames[1])[4] == 0).all() and np.array(times[1]).tolist()[-1] == -1
-    assert [np.array(label).tolist() for label in labels] == [[6], [6]] and [np.array(one).tolist() for one in first] == [[0], [4]]
+    assert [np.array(label).tolist() for label in labels] == [[6], [6]] and [
+        np.array(one).tolist() for one in first
+    ] == [[0], [4]]
 
 
 RESIZES = [
     {"size": [20, 30]},
     {"resize_shorter": 24, "interp_type": types.INTERP_CUBIC, "antialias": False},
     {"resize_x": 25, "mode": "not_larger", "dtype": types.FLOAT, "normalized": True},
-    {"resize_longer": 40, "max_size": [30, 30], "roi_start": [0.25, 0], "roi_end": [1, 0.5], "roi_relative": True, "stride": 2},
+    {
+        "resize_longer": 40,
+        "max_size": [30, 30],
+        "roi_start": [0.25, 0],
+        "roi_end": [1, 0.5],
+        "roi_relative": True,
+        "stride": 2,
+    },
 ]
 OF_READER = ("dtype", "normalized", "stride")
 
 
 def resized_sequences(arguments, device=None, name=None):
     """Two pipelines: `video_resize`, and the reader with a resize behind it."""
-    given = {"filenames": [str(CLIPS / "vp9.webm"), str(CLIPS / "h264.mp4")], "labels": [3, 4], "sequence_length": 3, "enable_frame_num": "sequence",
-             "enable_timestamps": True, "random_shuffle": True, "seed": 5, "device": device or "cpu", "name": name}
+    given = {
+        "filenames": [str(CLIPS / "vp9.webm"), str(CLIPS / "h264.mp4")],
+        "labels": [3, 4],
+        "sequence_length": 3,
+        "enable_frame_num": "sequence",
+        "enable_timestamps": True,
+        "random_shuffle": True,
+        "seed": 5,
+        "device": device or "cpu",
+        "name": name,
+    }
     reading = {key: value for key, value in arguments.items() if key in OF_READER}
     resizing = {key: value for key, value in arguments.items() if key not in OF_READER}
 
@@ -309,13 +362,18 @@ def test_a_file_with_a_resizing_reader(arguments, name):
     made, apart = resized_sequences(arguments)
     pipe = define(apart)
     description = pipe.description()
-    reader, resize = (next(op for op in description["operators"] if op["name"] == kind) for kind in ("readers__Video", "Resize"))
+    reader, resize = (
+        next(op for op in description["operators"] if op["name"] == kind) for kind in ("readers__Video", "Resize")
+    )
     description["operators"].remove(resize)
     added = {key: value for key, value in resize["arguments"].items() if key not in reader["arguments"]}
     reader["arguments"].update(added)
     reader["stored"] += [entry for entry in resize["stored"] if entry["name"] in added]
     reader.update(name=name, outputs=[resize["outputs"][0], *reader["outputs"][1:]])
-    one, two = (Pipeline.deserialize(written, prefetch_queue_depth=1) for written in (serialization.write(description), pipe.serialize()))
+    one, two = (
+        Pipeline.deserialize(written, prefetch_queue_depth=1)
+        for written in (serialization.write(description), pipe.serialize())
+    )
     for found, expected in zip(outputs_of(one), outputs_of(two)):
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -324,21 +382,24 @@ def test_a_file_with_a_resizing_reader(arguments, name):
         Pipeline.deserialize(serialization.write(description)).run()
 
 
-@pytest.mark.parametrize("arguments, said", [
-    ({}, "expected one of `filenames`, `file_root` and `file_list`"),
-    ({"filenames": ["a.mp4"], "file_root": "."}, "expected one of"),
-    ({"filenames": ["no such.mp4"]}, "no such.mp4"),
-    ({"filenames": ["CLIP:vp9.webm"], "labels": [1, 2]}, "2 `labels` for 1 `filenames`"),
-    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 0}, "`sequence_length` is 0"),
-    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 1 << 30}, "expected 1 to 1048576"),
-    ({"filenames": ["CLIP:vp9.webm"], "stride": 0}, "`stride` is 0"),
-    ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "other"}, "`pad_mode` is `other`"),
-    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 13}, "no samples"),
-    ({"file_list": "LIST:CLIP:vp9.webm\n"}, "line 1 of"),
-    ({"file_list": "LIST:CLIP:vp9.webm 1 -99 3\n", "file_list_format": "frames"}, "before the first"),
-    ({"file_list": "LIST:CLIP:vp9.webm 1\n", "file_list_rounding": "other"}, "`file_list_rounding` is `other`"),
-    ({"filenames": ["CLIP:make.py"]}, "not a video of a known kind"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ({}, "expected one of `filenames`, `file_root` and `file_list`"),
+        ({"filenames": ["a.mp4"], "file_root": "."}, "expected one of"),
+        ({"filenames": ["no such.mp4"]}, "no such.mp4"),
+        ({"filenames": ["CLIP:vp9.webm"], "labels": [1, 2]}, "2 `labels` for 1 `filenames`"),
+        ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 0}, "`sequence_length` is 0"),
+        ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 1 << 30}, "expected 1 to 1048576"),
+        ({"filenames": ["CLIP:vp9.webm"], "stride": 0}, "`stride` is 0"),
+        ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "other"}, "`pad_mode` is `other`"),
+        ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 13}, "no samples"),
+        ({"file_list": "LIST:CLIP:vp9.webm\n"}, "line 1 of"),
+        ({"file_list": "LIST:CLIP:vp9.webm 1 -99 3\n", "file_list_format": "frames"}, "before the first"),
+        ({"file_list": "LIST:CLIP:vp9.webm 1\n", "file_list_rounding": "other"}, "`file_list_rounding` is `other`"),
+        ({"filenames": ["CLIP:make.py"]}, "not a video of a known kind"),
+    ],
+)
 def test_what_a_reader_cannot_read_is_said(arguments, said, tmp_path):
     with pytest.raises(RuntimeError) as error:
         reader({"sequence_length": 2, **arguments}, tmp_path).run()
@@ -380,5 +441,7 @@ for clip in sorted(pathlib.Path(sys.argv[1]).glob("*.*")):
                 pass
 print("all ended")
 """
-    done = subprocess.run([sys.executable, "-c", script, str(CLIPS), str(tmp_path)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(CLIPS), str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
     assert "all ended" in done.stdout, done.stderr[-2000:]

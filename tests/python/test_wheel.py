@@ -11,7 +11,6 @@ import zlib
 from pathlib import Path
 
 import pytest
-
 from gesso._native import library as _library
 
 OLDEST_GLIBC = (2, 28)
@@ -25,16 +24,22 @@ def distribution():
         found = importlib.metadata.distribution("gesso-pipelines")
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the package is not installed: `scripts/wheel` makes it")
-    if not Path(_library.__file__).is_relative_to(Path(found.locate_file("")).resolve()) or os.environ.get("GESSO_LIBRARY"):
+    if not Path(_library.__file__).is_relative_to(Path(found.locate_file("")).resolve()) or os.environ.get(
+        "GESSO_LIBRARY"
+    ):
         pytest.skip("the package comes from a source tree")
     return found
 
 
 def test_the_readme_says_how_large_it_is():
-    """Within what a build without optimisation across libraries adds; the wheel holds hardly anything but the library."""
+    """Within what a build without optimisation across libraries adds; the wheel holds hardly anything but the
+    library."""
     distribution()
     readme = Path(__file__).resolve().parents[2] / "README.md"
-    unpacked, zipped = map(int, re.search(r"library of (\d+) MB, which a wheel of (\d+) MB holds", readme.read_text(encoding="utf-8")).groups())
+    unpacked, zipped = map(
+        int,
+        re.search(r"library of (\d+) MB, which a wheel of (\d+) MB holds", readme.read_text(encoding="utf-8")).groups(),
+    )
     library = Path(_library.path()).read_bytes()
     assert abs(len(library) / 1e6 - unpacked) < 3 and abs(len(zlib.compress(library, 9)) / 1e6 - zipped) < 1
 
@@ -46,14 +51,19 @@ def test_the_wheel_asks_for_no_newer_glibc_than_it_says():
     asked = re.findall(rb"GLIBC_(\d+)\.(\d+)", Path(_library.path()).read_bytes())
     assert max((int(major), int(minor)) for major, minor in asked) <= says
     if says != OLDEST_GLIBC:
-        pytest.skip(f"a wheel for this machine's glibc {says}: `scripts/wheel` without words makes one for {OLDEST_GLIBC}")
+        pytest.skip(
+            f"a wheel for this machine's glibc {says}: `scripts/wheel` without words makes one for {OLDEST_GLIBC}"
+        )
 
 
 def test_the_wheel_holds_one_library_and_no_second_program():
     files = [str(path) for path in distribution().files]
     assert [path for path in files if path.endswith(".so")] == ["gesso/libtriton_gesso.so"]
     assert not any(path.startswith("gesso/bin") for path in files)
-    assert sum(path.stat().st_size for path in map(Path, map(distribution().locate_file, files)) if path.exists()) < MAX_UNPACKED_BYTES
+    assert (
+        sum(path.stat().st_size for path in map(Path, map(distribution().locate_file, files)) if path.exists())
+        < MAX_UNPACKED_BYTES
+    )
     assert any(path == "gesso/fn/__init__.pyi" for path in files) and "gesso/py.typed" in files
     library = _library.library()
     for name in ("gesso_main", "gesso_instance_run", "TRITONBACKEND_ModelInstanceExecute"):
@@ -66,7 +76,9 @@ def test_the_library_exports_its_own_names_only_and_has_a_name():
         distribution()
     library = _library.path()
     try:
-        listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+        ).stdout
         dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
         pytest.skip("no binutils here")

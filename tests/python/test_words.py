@@ -61,7 +61,9 @@ def said():
                 said[wrong] = str(error)
         print(json.dumps(said))
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), json.dumps(list(WRONG))], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), json.dumps(list(WRONG))], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-
 from gesso import Pipeline, fn
 from gesso._workers.shared import Receiver, Sender
 

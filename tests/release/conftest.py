@@ -1,4 +1,5 @@
-"""Tests of what `scripts/release` packs. They need no release: the lists come from cargo, the archives hold the build under test."""
+"""Tests of what `scripts/release` packs. They need no release: the lists come from cargo, the archives hold the build
+under test."""
 
 import sys
 from pathlib import Path

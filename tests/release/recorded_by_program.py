@@ -1,12 +1,12 @@
-"""Runs the recorded pipelines of tests/conformance through a program `gesso` and compares with what DALI answered: for programs that no
-test can be linked into, those of a release, here or under emulation.
+"""Runs the recorded pipelines of tests/conformance through a program `gesso` and compares with what DALI answered: for
+programs that no test can be linked into, those of a release, here or under emulation.
 
     recorded_by_program.py target/dist/.../bin/gesso
     recorded_by_program.py qemu-aarch64-static -L /usr/aarch64-linux-gnu .../bin/gesso
     recorded_by_program.py --only resize qemu-x86_64-static -cpu Nehalem .../bin/gesso
 
-Prints what differs and how many cases were compared. What `gesso run` does not take, such as empty batches and pipelines without
-inputs, is counted as skipped. Exits with 1 when something differs.
+Prints what differs and how many cases were compared. What `gesso run` does not take, such as empty batches and
+pipelines without inputs, is counted as skipped. Exits with 1 when something differs.
 """
 
 import argparse

@@ -8,12 +8,11 @@ import subprocess
 import tarfile
 from importlib.util import find_spec
 
-import pytest
-
 import archive
 import debian
 import harness
 import parts
+import pytest
 import tarball
 from archive import Entry
 
@@ -44,7 +43,12 @@ def unpacked(contents, tmp_path_factory):
 
 
 def test_the_order_in_which_files_are_given_does_not_show():
-    entries = [Entry("a/x", b"1"), Entry("a/b/y", b"2", archive.PROGRAM), Entry("z", same_as="a/x"), Entry("l", link="a/x")]
+    entries = [
+        Entry("a/x", b"1"),
+        Entry("a/b/y", b"2", archive.PROGRAM),
+        Entry("z", same_as="a/x"),
+        Entry("l", link="a/x"),
+    ]
     assert archive.tar(entries, EPOCH) == archive.tar(entries[::-1], EPOCH) != archive.tar(entries, EPOCH + 1)
     assert archive.gz(b"x") == archive.gz(b"x")
 
@@ -112,5 +116,7 @@ def test_the_package_is_what_debian_expects(contents, tmp_path):
     # The program finds the plugin from where the package puts it.
     (tmp_path / "backends").mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "GESSO_LIBRARY"}
-    done = subprocess.run([root / "usr/bin/gesso", "install", tmp_path / "backends"], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [root / "usr/bin/gesso", "install", tmp_path / "backends"], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr

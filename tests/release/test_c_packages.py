@@ -7,12 +7,11 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
-import pytest
-
 import c_files
 import harness
+import numpy as np
 import parts
+import pytest
 import tarball
 
 GUIDE = parts.ROOT / "docs" / "guides" / "from-c.md"
@@ -70,7 +69,14 @@ def work(tmp_path):
 
 def shell(commands, folder, gesso):
     """The commands of the page, in their order."""
-    done = subprocess.run(["bash", "-euc", commands], cwd=folder, env=os.environ | {"GESSO": str(gesso)}, capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run(
+        ["bash", "-euc", commands],
+        cwd=folder,
+        env=os.environ | {"GESSO": str(gesso)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -128,7 +134,9 @@ def test_a_program_of_pkg_config_brings_its_library(work, archive_folder, tmp_pa
     assert np.load(work / "out.1.npy").shape == (3, 224, 224)
 
 
-@pytest.mark.parametrize(("asked", "found"), [("0.1", True), ("0.1.0", True), ("0.2", False), ("1.0", False), ("0.1.1", False), ("", True)])
+@pytest.mark.parametrize(
+    ("asked", "found"), [("0.1", True), ("0.1.0", True), ("0.2", False), ("1.0", False), ("0.1.1", False), ("", True)]
+)
 def test_versions_that_fit(asked, found, work, archive_folder):
     needs("cmake", "cc", "c++")
     text = (work / "CMakeLists.txt").read_text().replace("Gesso 0.1 REQUIRED", f"Gesso {asked} REQUIRED")

@@ -4,9 +4,8 @@ import re
 import shutil
 import subprocess
 
-import pytest
-
 import parts
+import pytest
 
 PACKAGING = parts.ROOT / "packaging"
 GITHUB = parts.ROOT / ".github"
@@ -59,7 +58,9 @@ def test_kubernetes_parts_fit_together():
     assert ports == {"http": 8000, "grpc": 8001, "metrics": 8002}
     assert {port["targetPort"] for port in service["spec"]["ports"]} == set(ports)
     assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(ports["metrics"])
-    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == {
+        volume["name"] for volume in pod["spec"]["volumes"]
+    }
     (monitor,) = read(PACKAGING / "kubernetes" / "servicemonitor.yaml")
     assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
 

@@ -5,10 +5,9 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
 import licences
 import parts
+import pytest
 import sbom
 
 MACHINES = ("x86_64", "aarch64")
@@ -40,7 +39,11 @@ def test_every_crate_is_of_the_registry_and_has_the_sum_that_cargo_checks(crates
     sums = parts.checksums()
     ours = {part.name for part in crates if part.checksum is None}
     assert ours == {"gesso", "triton-gesso", "gesso-cli"}
-    assert all(part.checksum == sums[part.key] and re.fullmatch("[0-9a-f]{64}", part.checksum) for part in crates if part.name not in ours)
+    assert all(
+        part.checksum == sums[part.key] and re.fullmatch("[0-9a-f]{64}", part.checksum)
+        for part in crates
+        if part.name not in ours
+    )
     assert {"turbojpeg-sys", "image", "rayon"} <= {part.name for part in crates if part.shipped}
     # What makes code and what tests need is not in what is shipped; the latter is not even needed to build it.
     assert {"cmake", "serde_derive"} <= {part.name for part in crates if not part.shipped}
@@ -56,7 +59,9 @@ def test_every_part_is_under_terms_that_the_project_allows(crates):
         allowed = everywhere | {alone.get(part.name)}
         # The expression with each licence as a truth value, in Python's words.
         words = re.findall(r"[()]|AND|OR|[\w.+-]+(?: WITH [\w-]+)?", part.licence)
-        said = " ".join(word.lower() if word in ("AND", "OR") else word if word in "()" else str(word in allowed) for word in words)
+        said = " ".join(
+            word.lower() if word in ("AND", "OR") else word if word in "()" else str(word in allowed) for word in words
+        )
         assert said and eval(said), (part.key, part.licence)
 
 
@@ -89,18 +94,32 @@ def test_the_list_for_scanners_is_whole_and_always_the_same(crates):
     assert all(edge["ref"] in known and set(edge["dependsOn"]) <= known for edge in listed["dependencies"])
     jpeg = next(entry for entry in listed["components"] if entry["name"] == "turbojpeg-sys")
     assert jpeg["hashes"][0]["alg"] == "SHA-256" and jpeg["components"][0]["name"] == "libjpeg-turbo"
-    assert sbom.document("x86_64", crates, 0) == sbom.document("x86_64", crates, 0) != sbom.document("x86_64", crates[1:], 0)
+    assert (
+        sbom.document("x86_64", crates, 0)
+        == sbom.document("x86_64", crates, 0)
+        != sbom.document("x86_64", crates[1:], 0)
+    )
 
 
 def test_every_crate_with_unsafe_code_stands_on_the_page(crates):
     page = (parts.ROOT / "docs" / "explanation" / "supply-chain.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w-]+)`", page))
-    missing = {part.name for part in crates if part.shipped and part.checksum and part.name not in named and has_unsafe(part.folder)}
+    missing = {
+        part.name
+        for part in crates
+        if part.shipped and part.checksum and part.name not in named and has_unsafe(part.folder)
+    }
     assert not missing, "say in docs/explanation/supply-chain.md why their unsafe code is acceptable"
 
 
 def has_unsafe(folder):
     """Whether a crate's sources have unsafe code; comments and lints that only name it do not count."""
-    files = (path for path in folder.rglob("*.rs") if not {"tests", "benches", "examples"} & set(path.relative_to(folder).parts))
+    files = (
+        path
+        for path in folder.rglob("*.rs")
+        if not {"tests", "benches", "examples"} & set(path.relative_to(folder).parts)
+    )
     pattern = re.compile(r"\bunsafe\s*(\{|fn\b|impl\b|extern\b)")
-    return any(pattern.search(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))) for path in files)
+    return any(
+        pattern.search(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))) for path in files
+    )

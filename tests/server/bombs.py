@@ -26,7 +26,8 @@ class _Bits:
 
 
 def webp(width=SIDE, height=SIDE, color=(10, 200, 30)):
-    """A lossless WebP of one colour: each of its five codes has one symbol, which takes no bits, so it has no data at all."""
+    """A lossless WebP of one colour: each of its five codes has one symbol, which takes no bits, so it has no data at
+    all."""
     bits = _Bits()
     bits.put(0x2F, 8)
     bits.put(width - 1, 14)
@@ -87,8 +88,9 @@ def _stuffed(bits):
 
 
 def progressive(width=SIDE, height=SIDE):
-    """A gray progressive JPEG of 127 scans: the mean of each block, then nine bands of coefficients, each in fourteen scans of a bit.
-    All coefficients are zero, which takes a few bits for 32,767 blocks; a decoder goes over all of them in each scan."""
+    """A gray progressive JPEG of 127 scans: the mean of each block, then nine bands of coefficients, each in fourteen
+    scans of a bit. All coefficients are zero, which takes a few bits for 32,767 blocks; a decoder goes over all of them
+    in each scan."""
     blocks = -(-width // 8) * -(-height // 8)
     empty, left = "", blocks
     while left:
@@ -143,7 +145,14 @@ def jpeg_2000(side=300):
     size = struct.pack(">HIIIIIIIIH", 0, side, side, 0, 0, 2, 1, 0, 0, 1) + bytes([7, 1, 1])
     style = bytes([0, 0, 0, 1, 0, 0, 4, 4, 0, 1])
     head = b"\xff\x51" + struct.pack(">H", 2 + len(size)) + size
-    head += b"\xff\x52" + struct.pack(">H", 2 + len(style)) + style + b"\xff\x5c" + struct.pack(">H", 4) + bytes([0x40, 8 << 3])
+    head += (
+        b"\xff\x52"
+        + struct.pack(">H", 2 + len(style))
+        + style
+        + b"\xff\x5c"
+        + struct.pack(">H", 4)
+        + bytes([0x40, 8 << 3])
+    )
     tiles = -(-side // 2) * side
     data = b"".join(b"\xff\x90" + struct.pack(">HHIBB", 10, tile, 15, 0, 1) + b"\xff\x93\0" for tile in range(tiles))
     return b"\xff\x4f" + head + data + b"\xff\xd9"

@@ -2,7 +2,6 @@
 
 import pytest
 import tritonclient.grpc as triton
-
 from harness import CACHE, ROOT, Server
 
 

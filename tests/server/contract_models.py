@@ -23,7 +23,8 @@ def parameter(key, value):
 
 
 def filled(requests):
-    """So many requests of one sample are always one batch: it leaves when it is full, and hardly ever for another reason."""
+    """So many requests of one sample are always one batch: it leaves when it is full, and hardly ever for another
+    reason."""
     return [f"max_batch_size: {requests}", "dynamic_batching { max_queue_delay_microseconds: 60000000 }"]
 
 
@@ -70,8 +71,18 @@ def write_repository(folder):
 
 def write_ensemble(folder):
     """Two models behind one another: what DALI's QA does on a GPU, wherever this runs."""
-    write_model(folder, "first", CASES["plus_one"].pipeline, config("max_batch_size: 16", X, tensor("output", "SUM", "FP32", -1)))
-    write_model(folder, "second", CASES["plus_two"].pipeline, config("max_batch_size: 16", X, tensor("output", "SUM", "FP32", -1)))
+    write_model(
+        folder,
+        "first",
+        CASES["plus_one"].pipeline,
+        config("max_batch_size: 16", X, tensor("output", "SUM", "FP32", -1)),
+    )
+    write_model(
+        folder,
+        "second",
+        CASES["plus_two"].pipeline,
+        config("max_batch_size: 16", X, tensor("output", "SUM", "FP32", -1)),
+    )
     steps = [("first", "X", "BETWEEN"), ("second", "BETWEEN", "SUM")]
     step = 'step [ {{ model_name: "{}" model_version: -1 input_map {{ key: "X" value: "{}" }} output_map {{ key: "SUM" value: "{}" }} }} ]'
     lines = ['platform: "ensemble"', "max_batch_size: 16", X, tensor("output", "SUM", "FP32", -1)]

@@ -6,8 +6,8 @@ that both need; the wheel's own Python code is not used. Nothing here knows a mo
     with Server("model_repository") as server:
         client = tritonclient.grpc.InferenceServerClient(server.grpc_url)
 
-Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release build's; if that is built with AddressSanitizer,
-`GESSO_SANITIZER` names the sanitizer's library, and a test in which it reports something fails.
+Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release build's; if that is built with
+AddressSanitizer, `GESSO_SANITIZER` names the sanitizer's library, and a test in which it reports something fails.
 """
 
 import ctypes
@@ -32,7 +32,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 LOOPBACK = "127.0.0.1"
-# All of these are bounds for a machine on which everything takes ten times as long: none is waited out where all is well.
+# All of these are bounds for a machine on which everything takes ten times as long: none is waited out where all is
+# well.
 READY_SECONDS = 300
 # The server waits this long for requests in flight before it leaves.
 EXIT_SECONDS = 60
@@ -47,12 +48,14 @@ STARTED = "Started HTTPService at "
 PORT_ATTEMPTS = 5
 # Ports are chosen from here to where those begin that the kernel gives to connections: no client can take one of them.
 FIRST_PORT, EPHEMERAL_PORTS = 12_000, "/proc/sys/net/ipv4/ip_local_port_range"
-# Asks the kernel for a signal when the process that started it ends (prctl's PR_SET_PDEATHSIG is 1), then becomes the program
-# of its arguments. Not a `preexec_fn`: that makes Python fork, and gRPC's handlers of a fork crash now and then when a test before
-# has left channels; without one, Python uses vfork, which runs no handlers.
+# Asks the kernel for a signal when the process that started it ends (prctl's PR_SET_PDEATHSIG is 1), then becomes the
+# program of its arguments. Not a `preexec_fn`: that makes Python fork, and gRPC's handlers of a fork crash now and then
+# when a test before has left channels; without one, Python uses vfork, which runs no handlers.
 # What the sanitizers report begins with.
 REPORTS = re.compile(r"ERROR: AddressSanitizer|: runtime error: ")
-ENDS_WITH_US = f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d}); os.execv(sys.argv[1], sys.argv[1:])"
+ENDS_WITH_US = (
+    f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d}); os.execv(sys.argv[1], sys.argv[1:])"
+)
 
 
 class ServerError(RuntimeError):
@@ -88,8 +91,8 @@ def stub_path(wheel):
 
 
 def assemble_backends(folder=CACHE / "server" / "backends", plugin=None):
-    """Makes or refreshes the folder for `--backend-directory`: `gesso`, `dali` (Gesso under DALI's name), `python` where the
-    server has it."""
+    """Makes or refreshes the folder for `--backend-directory`: `gesso`, `dali` (Gesso under DALI's name), `python`
+    where the server has it."""
     plugin = plugin or plugin_path()
     wheel = wheel_path()
     for name in ("gesso", "dali"):
@@ -120,8 +123,8 @@ def _link(link, target):
 
 
 def _driver_folder(folder=CACHE / "server" / "driver"):
-    """Folders for the loader's path: the Python backend looks for CUDA's driver under a name that only some packages of it bring, and without it
-    leaves no tensor on a GPU."""
+    """Folders for the loader's path: the Python backend looks for CUDA's driver under a name that only some packages of
+    it bring, and without it leaves no tensor on a GPU."""
     for name in ("libcuda.so", "libcuda.so.1"):
         try:
             ctypes.CDLL(name)
@@ -136,7 +139,8 @@ def _driver_folder(folder=CACHE / "server" / "driver"):
 
 
 def environment():
-    """The Python backend finds the virtual environment by PATH, the wheel's programs their libraries by the loader's path."""
+    """The Python backend finds the virtual environment by PATH, the wheel's programs their libraries by the loader's
+    path."""
     libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs"), *_driver_folder()]
     # A Python outside the system's folders has its shared library beside it.
     folder = Path(sysconfig.get_config_var("LIBDIR") or "")
@@ -147,7 +151,8 @@ def environment():
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*libraries, variables.get("LD_LIBRARY_PATH")]))
     variables.pop("PYTHONHOME", None)
     if sanitizer := os.environ.get("GESSO_SANITIZER"):
-        # libjpeg-turbo does without its assembly, which is not instrumented. The server's own Python backend frees what it has made by `new`.
+        # libjpeg-turbo does without its assembly, which is not instrumented. The server's own Python backend frees what
+        # it has made by `new`.
         options = "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:detect_odr_violation=0:handle_segv=1:alloc_dealloc_mismatch=0"
         variables |= {"LD_PRELOAD": sanitizer, "ASAN_OPTIONS": options, "JSIMD_FORCENONE": "1"}
     return variables
@@ -189,7 +194,9 @@ class Server:
     - `strict`: leave the block's start with an error when a model does not load; else see `model_ready`.
     """
 
-    def __init__(self, repository, *, models=None, backends=None, arguments=(), environment=None, strict=True, metrics=True):
+    def __init__(
+        self, repository, *, models=None, backends=None, arguments=(), environment=None, strict=True, metrics=True
+    ):
         self.repository = Path(repository).resolve()
         self.models = models
         self.backends = backends
@@ -346,7 +353,8 @@ class Server:
 
 
 def wait_until(done, what, seconds=120):
-    """Waits until `done()` is true, for as long as only a fault takes: a busy machine may let any thread wait for seconds."""
+    """Waits until `done()` is true, for as long as only a fault takes: a busy machine may let any thread wait for
+    seconds."""
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"

@@ -66,13 +66,16 @@ class Client:
         return made
 
     def infer_in_shared_memory(self, model, inputs, output):
-        """As `infer`, with every byte of the request and of its one output (name, dtype, shape) in system shared memory."""
+        """As `infer`, with every byte of the request and of its one output (name, dtype, shape) in system shared
+        memory."""
         name, dtype, shape = output
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         regions = {"in": sum(value.nbytes for value in inputs.values()), "out": size}
         # All of a machine share the names.
         path = f"/gesso-{os.getpid()}"
-        handles = {key: shm.create_shared_memory_region(key, f"{path}-{key}", bytes_) for key, bytes_ in regions.items()}
+        handles = {
+            key: shm.create_shared_memory_region(key, f"{path}-{key}", bytes_) for key, bytes_ in regions.items()
+        }
         try:
             for key, bytes_ in regions.items():
                 self.connected.register_system_shared_memory(key, f"{path}-{key}", bytes_)

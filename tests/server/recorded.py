@@ -5,7 +5,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-
 from harness import ROOT
 
 DATA = ROOT / "tests" / "conformance" / "data"

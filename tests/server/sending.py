@@ -62,7 +62,8 @@ def together(url, model, requests, outputs=None):
 
 
 def statistics(client, model, requests, executed=None):
-    """What the server counted for a model, once it has counted so many requests and the executions of `executed` of them, by default all.
+    """What the server counted for a model, once it has counted so many requests and the executions of `executed` of
+    them, by default all.
 
     It counts a request after its answer has left, and an execution after all of its requests.
     """

@@ -1,4 +1,5 @@
-"""The classifier alone, without Gesso in front: its conversion, its answers, and that it keeps a batch's samples apart."""
+"""The classifier alone, without Gesso in front: its conversion, its answers, and that it keeps a batch's samples
+apart."""
 
 import io
 import pickle
@@ -8,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from harness import ROOT, Server
 from PIL import Image
 
-from harness import ROOT, Server
-
 sys.path.append(str(ROOT / "scripts" / "lib"))
-import convert_classifier  # noqa: E402
+import convert_classifier
 
 CATS = {"tabby", "tiger cat", "Egyptian cat"}
 
@@ -25,7 +25,8 @@ def classifier():
 
 
 def prepared(jpeg):
-    """EfficientNet-Lite0's input by Pillow: shorter side to 256, the central 224 x 224, (v - 127) / 128, channels first."""
+    """EfficientNet-Lite0's input by Pillow: shorter side to 256, the central 224 x 224, (v - 127) / 128, channels
+    first."""
     image = Image.open(io.BytesIO(jpeg)).convert("RGB")
     scale = 256 / min(image.size)
     image = image.resize([round(side * scale) for side in image.size], Image.Resampling.BICUBIC)

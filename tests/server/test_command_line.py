@@ -1,4 +1,5 @@
-"""`gesso run` gives what the server answers, bit for bit, and `gesso check` says of a model what the server does with it."""
+"""`gesso run` gives what the server answers, bit for bit, and `gesso check` says of a model what the server does with
+it."""
 
 import json
 import os
@@ -9,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-
-from harness import ROOT, Server, plugin_path
+from harness import Server, plugin_path
 from recorded import cases, write_model
 from sending import alone, infer
 
@@ -79,8 +79,12 @@ def test_a_check_completes_configurations_as_the_server_does(repository, connect
         assert ("dynamic_batching" in config) == ("dynamic_batching" in served)
         for role in ("input", "output"):
             facts = [[t.get(key, False) for key in ("name", "data_type", "allow_ragged_batch")] for t in config[role]]
-            assert facts == [[t.get(key, False) for key in ("name", "data_type", "allow_ragged_batch")] for t in served[role]]
-            assert [[int(n) for n in t["dims"]] for t in config[role]] == [[int(n) for n in t["dims"]] for t in served[role]]
+            assert facts == [
+                [t.get(key, False) for key in ("name", "data_type", "allow_ragged_batch")] for t in served[role]
+            ]
+            assert [[int(n) for n in t["dims"]] for t in config[role]] == [
+                [int(n) for n in t["dims"]] for t in served[role]
+            ]
 
 
 BAD = {

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tritonclient.grpc as triton
 from gesso import Pipeline, fn, types
-
 from harness import Server
 from recorded import cases, write_model
 from sending import alone, infer
@@ -32,11 +31,28 @@ def served(tmp_path_factory):
     write_model(repository, "named.dali", CLASSIFY, None)
     write_model(repository, "as_dali", CLASSIFY, 'backend: "dali"\nmax_batch_size: 16\n' + INPUT + OUTPUT)
     write_model(repository, "renamed", CLASSIFY, 'backend: "gesso"\noutput { name: "TENSOR" }\n')
-    write_model(repository, "other_file", CLASSIFY, 'backend: "gesso"\ndefault_model_filename: "my file.bin"\n', 3, "my file.bin")
-    write_model(repository, "threads", CLASSIFY, 'backend: "gesso"\nparameters { key: "num_threads" value { string_value: "2" } }\n')
+    write_model(
+        repository,
+        "other_file",
+        CLASSIFY,
+        'backend: "gesso"\ndefault_model_filename: "my file.bin"\n',
+        3,
+        "my file.bin",
+    )
+    write_model(
+        repository,
+        "threads",
+        CLASSIFY,
+        'backend: "gesso"\nparameters { key: "num_threads" value { string_value: "2" } }\n',
+    )
     write_model(repository, "two", CASES["two_outputs"].pipeline)
     write_model(repository, "any_size", CASES["decode_only"].pipeline)
-    write_model(repository, "as_trained", resized().serialize(), 'backend: "gesso"\nparameters { key: "arithmetic" value { string_value: "pillow" } }\n')
+    write_model(
+        repository,
+        "as_trained",
+        resized().serialize(),
+        'backend: "gesso"\nparameters { key: "arithmetic" value { string_value: "pillow" } }\n',
+    )
     with Server(repository) as server:
         yield server
 
@@ -99,7 +115,10 @@ WRONG = {
     "input_name": (INPUT.replace("IMAGE", "PICTURE") + OUTPUT, ["PICTURE", "IMAGE"]),
     "input_type": (INPUT.replace("UINT8", "FP32") + OUTPUT, ["IMAGE", "TYPE_FP32", "TYPE_UINT8"]),
     "too_many_outputs": (INPUT + OUTPUT + OUTPUT.replace("PIXELS", "MORE"), ["2", "1"]),
-    "arithmetic": ('parameters { key: "arithmetic" value { string_value: "PIL" } }\n', ["arithmetic", "`PIL`", "`torchvision-float`"]),
+    "arithmetic": (
+        'parameters { key: "arithmetic" value { string_value: "PIL" } }\n',
+        ["arithmetic", "`PIL`", "`torchvision-float`"],
+    ),
     "threads": ('parameters { key: "num_threads" value { string_value: "many" } }\n', ["num_threads", "many"]),
 }
 

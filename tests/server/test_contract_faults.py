@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-
 from contract_models import CASES, CLASSIFY, WAIT, X, config, parameter
 from harness import LOOPBACK, Server, wait_until
 from protocols import Client
@@ -74,7 +73,9 @@ def test_a_client_that_disconnects_costs_nothing(served, sent):
 
 @pytest.mark.parametrize("batches", ["1", "3"], ids=["one batch", "batches that overlap"])
 def test_a_server_that_is_told_to_end_drains(tmp_path, batches):
-    write_model(tmp_path, "busy", CLASSIFY.pipeline, config("max_batch_size: 8", parameter("max_batches_in_flight", batches)))
+    write_model(
+        tmp_path, "busy", CLASSIFY.pipeline, config("max_batch_size: 8", parameter("max_batches_in_flight", batches))
+    )
     lock, right, errors = threading.Lock(), [], []
 
     def send(i):

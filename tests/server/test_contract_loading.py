@@ -7,16 +7,18 @@ import sys
 
 import numpy as np
 import pytest
-from tritonclient.utils import InferenceServerException
-
 from contract_models import CASES, CLASSIFY, X, config, parameter, tensor
 from harness import ROOT, Server, wait_until
 from protocols import Client
 from recorded import write_model
+from tritonclient.utils import InferenceServerException
 
 PLUS_ONE = CASES["plus_one"].pipeline
 # Made by `tests/plugin/models/make.py`.
-SMALL = {name: (ROOT / "tests/plugin/models" / name / "1/model.dali").read_bytes() for name in ("classify", "declared", "through")}
+SMALL = {
+    name: (ROOT / "tests/plugin/models" / name / "1/model.dali").read_bytes()
+    for name in ("classify", "declared", "through")
+}
 ONE_ROW = np.array([[1, 2, 3]], np.float32)
 
 SCRIPT = """
@@ -187,7 +189,10 @@ def test_config_validation_names_the_tensor_and_both_values(tmp_path):
         "output_rank": ([size, tensor("output", "L", "UINT8", 32, 40)], ["`L`", "2 dimensions", "the pipeline has 3"]),
         "unknown_input": ([size, tensor("input", "MIDDLE", "UINT8", -1)], ["MIDDLE", "LEFT", "RIGHT"]),
         "more_outputs": ([size, *(f'output {{ name: "{n}" }}' for n in "ABC")], ["3 outputs", "has 2"]),
-        "unnamed": ([size, *(f'output {{ name: "{n}" }}' for n in "AB")], ["2 outputs", "has 1 (an unnamed one of `CropMirrorNormalize`)"]),
+        "unnamed": (
+            [size, *(f'output {{ name: "{n}" }}' for n in "AB")],
+            ["2 outputs", "has 1 (an unnamed one of `CropMirrorNormalize`)"],
+        ),
         "wrong_threads": ([size, parameter("num_threads", "many")], ["num_threads", "many"]),
         "no_default": ([size, image, parameter("default.LEFT", "1")], ["default.LEFT", "optional"]),
         "flat_split": ([size, parameter("split_along_outer_axis", "SUM")], ["`SUM`", "2 dimensions", "has 1"]),
@@ -214,13 +219,18 @@ def test_config_validation_names_the_tensor_and_both_values(tmp_path):
 
 
 def test_what_the_pipelines_author_did_not_declare_is_not_enforced(tmp_path):
-    """Models of DALI's examples, smaller: `multi_input`, whose configuration has another type, `rn50`, whose has other extents, and
-    `resnet50_trt`, whose input says nothing of itself."""
+    """Models of DALI's examples, smaller: `multi_input`, whose configuration has another type, `rn50`, whose has other
+    extents, and `resnet50_trt`, whose input says nothing of itself."""
     raw = tensor("input", "raw", "UINT8", -1, more="allow_ragged_batch: true")
     outputs = [tensor("output", "pixels", "UINT8", -1, -1, -1), tensor("output", "same", "INT32", -1)]
     write_model(tmp_path, "multi_input", SMALL["through"], config("max_batch_size: 4", raw, *outputs))
     encoded = tensor("input", "encoded", "UINT8", -1)
-    write_model(tmp_path, "rn50", SMALL["classify"], config("max_batch_size: 4", encoded, tensor("output", "OUT", "FP32", 16, 16, 3)))
+    write_model(
+        tmp_path,
+        "rn50",
+        SMALL["classify"],
+        config("max_batch_size: 4", encoded, tensor("output", "OUT", "FP32", 16, 16, 3)),
+    )
     write_model(tmp_path, "one_line", SMALL["classify"], config())
     image = np.arange(6, dtype=np.uint8).reshape(1, 1, 2, 3)
     sent = {"image": image, "raw": np.array([[7, 8, 9]], np.uint8)}
@@ -254,7 +264,10 @@ def test_an_instance_on_a_gpu_that_is_not_there_is_refused_by_the_server(tmp_pat
     """What `docs/guides/troubleshooting.md` says of it is what the server says."""
     lines = ["max_batch_size: 4", "instance_group [ { kind: KIND_GPU } ]"]
     write_model(tmp_path, "on_gpu", PLUS_ONE, config(*lines))
-    with Server(tmp_path, strict=False, environment={"CUDA_VISIBLE_DEVICES": ""}) as server, Client("grpc", server) as client:
+    with (
+        Server(tmp_path, strict=False, environment={"CUDA_VISIBLE_DEVICES": ""}) as server,
+        Client("grpc", server) as client,
+    ):
         said = reasons(client)
     assert "has kind KIND_GPU but" in said["on_gpu"], said
 
@@ -262,7 +275,13 @@ def test_an_instance_on_a_gpu_that_is_not_there_is_refused_by_the_server(tmp_pat
 def test_options_on_the_command_line(tmp_path):
     write_model(tmp_path, "model", PLUS_ONE, config())
     write_model(tmp_path, "own", PLUS_ONE, config(parameter("max_batches_in_flight", "2")))
-    options = {"max_batches_in_flight": 3, "num_threads": 2, "release_after_unload": "TRUE", "plugin_libs": "/a.so", "pace": 1}
+    options = {
+        "max_batches_in_flight": 3,
+        "num_threads": 2,
+        "release_after_unload": "TRUE",
+        "plugin_libs": "/a.so",
+        "pace": 1,
+    }
     arguments = [f"--backend-config=dali,{key}={value}" for key, value in options.items()]
     with Server(tmp_path, arguments=arguments) as server:
         log = server.log
@@ -303,7 +322,9 @@ def test_an_instance_on_the_host_touches_no_gpu(tmp_path):
 
 
 def test_instances_load_and_work_side_by_side(tmp_path):
-    write_model(tmp_path, "many", PLUS_ONE, config("max_batch_size: 4", "instance_group [ { kind: KIND_CPU count: 4 } ]"))
+    write_model(
+        tmp_path, "many", PLUS_ONE, config("max_batch_size: 4", "instance_group [ { kind: KIND_CPU count: 4 } ]")
+    )
     with Server(tmp_path) as server, Client("grpc", server) as client:
         assert server.log.count("instance is ready model=many") == 4
         assert server.log.count("plan of `") == 1, "the pipeline is planned once"
@@ -325,7 +346,9 @@ def test_unloading_gives_memory_back(tmp_path):
             client.infer("large", {"X": sent})
             client.connected.unload_model("large")
             wait_gone(client, "large")
-        wait_until(lambda: server.rss - idle < 0.5 * sent.nbytes, f"no more than {idle / 1e6:.0f} MB and a part are used")
+        wait_until(
+            lambda: server.rss - idle < 0.5 * sent.nbytes, f"no more than {idle / 1e6:.0f} MB and a part are used"
+        )
 
 
 def wait_gone(client, model):

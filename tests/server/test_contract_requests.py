@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from contract_models import CASES, CLASSIFY, DECODE_ONLY
 from harness import wait_until
 from sending import together
@@ -62,7 +61,9 @@ def test_a_model_of_an_ensemble_feeds_the_next(asked):
     np.testing.assert_array_equal(asked.infer("both", {"X": sent}).as_numpy("SUM"), sent + 3)
 
 
-@pytest.mark.parametrize("model,versions", [("versions_all", "123"), ("versions_latest", "23"), ("versions_specific", "13")])
+@pytest.mark.parametrize(
+    "model,versions", [("versions_all", "123"), ("versions_latest", "23"), ("versions_specific", "13")]
+)
 def test_versions_are_served_as_their_policy_says(asked, model, versions):
     sent = np.zeros((1, 3), np.float32)
     for version in "123":

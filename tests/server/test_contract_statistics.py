@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 import tritonclient.grpc
-
 from contract_models import CASES, CLASSIFY, config, filled
 from harness import Server, wait_until
 from protocols import Client
@@ -97,7 +96,12 @@ def test_metrics_tell_what_models_do(counting):
     settled(counting, bytes_, "gesso_input_bytes_total", **names)
     assert metric(counting, "gesso_operator_seconds", operator=together, **names) > spent
     assert metric(counting, "gesso_images_decoded_total", path="engine", **names) == 0
-    for name in ("gesso_images_decoded_total", "gesso_failures_total", "gesso_input_bytes_total", "gesso_operator_seconds"):
+    for name in (
+        "gesso_images_decoded_total",
+        "gesso_failures_total",
+        "gesso_input_bytes_total",
+        "gesso_operator_seconds",
+    ):
         assert f"# HELP {name} " in counting.metrics and f"# TYPE {name} counter" in counting.metrics
 
 
@@ -113,14 +117,19 @@ def test_metrics_go_with_their_model(tmp_path):
 
 def test_a_server_without_metrics_serves_all_the_same(tmp_path):
     write_model(tmp_path, "identity", CASES["identity"].pipeline, config("max_batch_size: 4"))
-    with Server(tmp_path, arguments=["--allow-metrics=false"], metrics=False) as server, Client("grpc", server) as client:
+    with (
+        Server(tmp_path, arguments=["--allow-metrics=false"], metrics=False) as server,
+        Client("grpc", server) as client,
+    ):
         sent = np.zeros((2, 3), np.float32)
         assert client.infer("identity", {"X": sent}) is not None
 
 
 def test_a_cancelled_request_is_answered_as_cancelled_and_costs_nothing_else(tmp_path):
     """The batch waits some seconds for more, in which one of its clients goes."""
-    slow = config("max_batch_size: 8", "dynamic_batching { max_queue_delay_microseconds: 5000000 preferred_batch_size: [ 8 ] }")
+    slow = config(
+        "max_batch_size: 8", "dynamic_batching { max_queue_delay_microseconds: 5000000 preferred_batch_size: [ 8 ] }"
+    )
     write_model(tmp_path, "slow", CLASSIFY.pipeline, slow)
     outcome, done = [], threading.Event()
 
@@ -133,7 +142,9 @@ def test_a_cancelled_request_is_answered_as_cancelled_and_costs_nothing_else(tmp
         call = client.connected.async_infer("slow", sent, answered)
         other = threading.Thread(target=lambda: outcome.append(client.infer("slow", {"IMAGE": IMAGES[1][None]})))
         other.start()
-        wait_until(lambda: 'nv_inference_pending_request_count{model="slow",version="1"} 2' in server.metrics, "both wait")
+        wait_until(
+            lambda: 'nv_inference_pending_request_count{model="slow",version="1"} 2' in server.metrics, "both wait"
+        )
         call.cancel()
         other.join()
         assert done.wait(60)

@@ -5,16 +5,15 @@ import subprocess
 import sys
 
 import pytest
-
 from harness import ROOT
 
 sys.path.append(str(ROOT / "scripts" / "lib"))
-from cuda_copies import Copies, CopiesError, Counted, Counter  # noqa: E402
+from cuda_copies import Copies, CopiesError, Counted, Counter
 
 # Tells of one kernel and, with every second flush, of what stands in `COPIES`.
 CUPTI = """
-#include <stdint.h>
-#include <stdlib.h>
+# include <stdint.h>
+# include <stdlib.h>
 struct record { uint32_t record; uint8_t kind, source, target, flags; uint64_t bytes, times[9]; };
 static const struct record made[] = {{10, 1, 0, 0, 0, 7}, {1, 1, 2, 3, 0, 1000}, {1, 2, 3, 2, 0, 40}, {1, 1, 2, 3, 0, 24}, {22, 10, 3, 3, 0, 5}};
 static void (*ask)(uint8_t **, size_t *, size_t *), (*give)(void *, uint32_t, uint8_t *, size_t, size_t);
@@ -48,11 +47,25 @@ def counted(tmp_path, monkeypatch):
     def count(status=0, dropped=0):
         (tmp_path / "cupti.c").write_text(CUPTI)
         library = tmp_path / "libcupti.so.13"
-        subprocess.run(["cc", f"-DSTATUS={status}", f"-DDROPPED={dropped}", "-shared", "-fPIC", "-o", library, tmp_path / "cupti.c"], check=True)
+        subprocess.run(
+            [
+                "cc",
+                f"-DSTATUS={status}",
+                f"-DDROPPED={dropped}",
+                "-shared",
+                "-fPIC",
+                "-o",
+                library,
+                tmp_path / "cupti.c",
+            ],
+            check=True,
+        )
         monkeypatch.setenv("GESSO_CUPTI", str(library))
         counter = Counter(tmp_path / "counted")
         program = [sys.executable, "-c", PROGRAM]
-        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | counter.environment) as running:
+        with subprocess.Popen(
+            program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | counter.environment
+        ) as running:
             running.stdout.readline()
             return counter.read()
 
@@ -77,4 +90,7 @@ def test_lost_records_are_an_error(counted):
 def test_a_difference_has_what_was_copied_between():
     before = Counted(server={"HtoD": Copies(2, 10, 8)})
     after = Counted(server={"HtoD": Copies(5, 40, 20), "DtoH": Copies(1, 3, 3)}, stub={"DtoD": Copies(1, 1, 1)})
-    assert after - before == {"server": {"HtoD": Copies(3, 30, 20), "DtoH": Copies(1, 3, 3)}, "stub": {"DtoD": Copies(1, 1, 1)}}
+    assert after - before == {
+        "server": {"HtoD": Copies(3, 30, 20), "DtoH": Copies(1, 3, 3)},
+        "stub": {"DtoD": Copies(1, 1, 1)},
+    }

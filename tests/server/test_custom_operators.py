@@ -1,4 +1,5 @@
-"""A library with operators of its own, in a real server and on the command line: the example in C, built as a user does it."""
+"""A library with operators of its own, in a real server and on the command line: the example in C, built as a user does
+it."""
 
 import re
 import shutil
@@ -7,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from contract_models import config
 from harness import Server
 from protocols import Client
@@ -23,12 +23,15 @@ def library(tmp_path_factory):
     compiler = shutil.which("cc") or pytest.skip("no cc here")
     path = tmp_path_factory.mktemp("operators") / "libvignette.so"
     source = ROOT / "examples/c/vignette_operator.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", path, "-ldl", "-lpthread"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", path, "-ldl", "-lpthread"], check=True
+    )
     return path
 
 
 def pipeline():
-    """The recorded pipeline with `Vignette` in the place of `Contrast`, which is as long: DALI records no operator of ours."""
+    """The recorded pipeline with `Vignette` in the place of `Contrast`, which is as long: DALI records no operator of
+    ours."""
     renamed = re.sub(rb"(?<![A-Za-z])Contrast", b"Vignette", FRAMES.pipeline)
     return re.sub(rb"(?<![A-Za-z])contrast", b"strength", renamed)
 

@@ -8,22 +8,21 @@ import sys
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from PIL import Image
-
 from contract_models import config, filled, parameter
 from harness import ROOT, Server, assemble_backends
+from PIL import Image
 from recorded import cases, write_model
 from sending import INVALID, alone, infer, statistics, together
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import load  # noqa: E402
+import load
 
 CASE = cases("pipelines")["classify"]
 MERGING = 'backend: "gesso"\nmax_batch_size: 32\ndynamic_batching { max_queue_delay_microseconds: 500000 }\n'
 # What `broken` makes, and one that is empty.
 BROKEN = 4
-# Allowed growth of the server's memory over the last 8,000 of 10,000 requests; noise of the allocator is a few MB, and an image that
-# is kept 49 KB.
+# Allowed growth of the server's memory over the last 8,000 of 10,000 requests; noise of the allocator is a few MB, and
+# an image that is kept 49 KB.
 GROWTH_BYTES = 48e6
 
 
@@ -32,7 +31,12 @@ def served(tmp_path_factory):
     repository = tmp_path_factory.mktemp("models")
     write_model(repository, "merging", CASE.pipeline, config(*filled(len(CASE.samples) + BROKEN), backend="gesso"))
     write_model(repository, "quick", CASE.pipeline)
-    write_model(repository, "no_jpeg", CASE.pipeline, config("max_batch_size: 8", parameter("formats", "-jpeg"), backend="gesso"))
+    write_model(
+        repository,
+        "no_jpeg",
+        CASE.pipeline,
+        config("max_batch_size: 8", parameter("formats", "-jpeg"), backend="gesso"),
+    )
     with Server(repository) as server:
         yield server
 
@@ -115,7 +119,17 @@ def test_memory_stays_flat_over_ten_thousand_requests(served):
 @pytest.fixture(scope="module")
 def faulty_plugin(tmp_path_factory):
     """A plugin with one more operator, that panics when it is told to."""
-    build = ["cargo", "build", "--locked", "-p", "triton-gesso", "--lib", "--features", "fault-injection", "--message-format=short"]
+    build = [
+        "cargo",
+        "build",
+        "--locked",
+        "-p",
+        "triton-gesso",
+        "--lib",
+        "--features",
+        "fault-injection",
+        "--message-format=short",
+    ]
     subprocess.run(build, cwd=ROOT, check=True)
     target = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--format-version=1"], cwd=ROOT, check=True, capture_output=True

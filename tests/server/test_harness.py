@@ -7,7 +7,6 @@ import sys
 import urllib.request
 
 import pytest
-
 from harness import ROOT, Server, ServerError, free_ports, wait_until
 
 
@@ -68,7 +67,10 @@ def test_a_repository_of_your_own_is_served(tmp_path):
     ports = [f"--http-port={http}", f"--grpc-port={grpc}", f"--metrics-port={metrics}"]
     with open(tmp_path / "log", "wb") as log, subprocess.Popen([*command, *ports], stdout=log, stderr=log) as server:
         try:
-            wait_until(lambda: server.poll() is not None or _answers(f"http://127.0.0.1:{http}/v2/health/ready"), "the server is ready")
+            wait_until(
+                lambda: server.poll() is not None or _answers(f"http://127.0.0.1:{http}/v2/health/ready"),
+                "the server is ready",
+            )
             assert server.poll() is None, (tmp_path / "log").read_text()
         finally:
             server.kill()

@@ -1,20 +1,18 @@
-"""A client whose requests take long, beside one whose do not: both get their answers, and memory goes back. How long the small ones wait is
-measured by benches/neighbours.py."""
+"""A client whose requests take long, beside one whose do not: both get their answers, and memory goes back. How long
+the small ones wait is measured by benches/neighbours.py."""
 
 import queue
 import threading
 
+import bombs
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-
-import bombs
 from contract_models import parameter
+from gesso import fn, pipeline_def, types
 from harness import Server, wait_until
 from recorded import cases, write_model
 from sending import INVALID, alone, infer
-
-from gesso import fn, pipeline_def, types
 
 CASE = cases("pipelines")["classify"]
 # Large enough to be set aside on any machine, small enough for one that is slow.
@@ -87,7 +85,7 @@ def file_of(name):
 
 def counted(server, name, model, *labels):
     """The server's counter of this name, of the model and with these labels."""
-    wanted = [f'{name}{{', f'model="{model}"', *labels]
+    wanted = [f"{name}{{", f'model="{model}"', *labels]
     (line,) = (line for line in server.metrics.splitlines() if all(text in line for text in wanted))
     return float(line.split()[-1])
 
@@ -158,7 +156,9 @@ def test_a_request_beyond_a_limit_of_its_model_fails_and_the_next_does_not(serve
     with triton.InferenceServerClient(served.grpc_url) as client:
         error = infer(client, model, {"IMAGE": file_of(name)[None]})
         assert isinstance(error, Exception), "the request was answered"
-        assert (error.status(), any(part in error.message() for part in text.split("|"))) == (status, True), error.message()
+        assert (error.status(), any(part in error.message() for part in text.split("|"))) == (status, True), (
+            error.message()
+        )
         (answer,) = infer(client, model, alone({"IMAGE": CASE.inputs["IMAGE"][0]}))
         assert np.abs(answer[0] - CASE.outputs[0][0]).max() <= CASE.tol
 
@@ -167,18 +167,25 @@ def test_memory_of_an_answer_that_does_not_come_in_time_is_not_asked_for(served)
     image = CASE.inputs["IMAGE"][0]
     with triton.InferenceServerClient(served.grpc_url) as client:
         before = served.rss
-        error = infer(client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([10_000, 10_000], np.int32)}))
+        error = infer(
+            client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([10_000, 10_000], np.int32)})
+        )
         assert isinstance(error, Exception), "the request was answered"
-        assert error.status() == UNAVAILABLE and "memory for 300000000 bytes: is expected to take 300 ms" in error.message(), error.message()
+        assert (
+            error.status() == UNAVAILABLE
+            and "memory for 300000000 bytes: is expected to take 300 ms" in error.message()
+        ), error.message()
         assert served.rss - before < GROWTH_BYTES
-        (answer,) = infer(client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([30, 40], np.int32)}))
+        (answer,) = infer(
+            client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([30, 40], np.int32)})
+        )
         assert answer.shape == (1, 30, 40, 3)
 
 
 def test_a_cancelled_request_stops_in_the_middle_of_an_image(served):
     file = np.frombuffer(bombs.progressive(), np.uint8)
-    cancelled = lambda: counted(served, "gesso_failures_total", "default", 'kind="cancelled"')  # noqa: E731
-    images = lambda: counted(served, "gesso_images_decoded_total", "default", 'path="cpu"')  # noqa: E731
+    cancelled = lambda: counted(served, "gesso_failures_total", "default", 'kind="cancelled"')
+    images = lambda: counted(served, "gesso_images_decoded_total", "default", 'path="cpu"')
     with triton.InferenceServerClient(served.grpc_url) as client:
         before, slow, decoded = cancelled(), slow_requests(served, "default"), images()
         sent = triton.InferInput("IMAGE", [1, len(file)], "UINT8")

@@ -4,7 +4,6 @@ import threading
 
 import pytest
 import tritonclient.grpc as triton
-
 from harness import Server, wait_until
 from recorded import cases, write_model
 from sending import alone, infer, statistics

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-
 from contract_models import config, filled
 from harness import Server
 from recorded import cases, write_model

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from tritonclient.utils import InferenceServerException
-
 from harness import CACHE, ROOT
+from tritonclient.utils import InferenceServerException
 
 STRIDE, FRAMES_OF_A_PHOTO = 8, 24
 
@@ -33,7 +32,10 @@ def test_each_photo_is_seen_where_it_is_shown(client, clip, photos):
     for name, expected in {"chelsea": "Egyptian cat", "coffee": "espresso", "camera": "tripod"}.items():
         first = sorted(photos).index(name) * each
         # The camera moves across: most frames show what it is.
-        assert sum(expected in row for row in likeliest[first : first + each]) >= 2, (name, likeliest[first : first + each])
+        assert sum(expected in row for row in likeliest[first : first + each]) >= 2, (
+            name,
+            likeliest[first : first + each],
+        )
 
 
 def test_what_is_no_video_is_refused_and_the_next_is_answered(client, clip):

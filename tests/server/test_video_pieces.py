@@ -6,11 +6,10 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from tritonclient.utils import InferenceServerException
-
 from harness import Server, wait_until
 from recorded import cases, write_model
 from test_video_stream import CLIPS, DECOUPLED, Answers, long_video
+from tritonclient.utils import InferenceServerException
 
 CLASSIFY = cases("pipelines")["classify"]
 SEQUENCES = 'backend: "gesso"\nsequence_batching { max_sequence_idle_microseconds: 3000000 oldest { max_candidate_sequences: 100 } }\n'
@@ -46,7 +45,7 @@ def server(tmp_path_factory, folder):
     write("padded", "pad", f'backend: "dali"\n{DECOUPLED}')
     write("beside", "beside", ONE)
     write("large", "large", ONE)
-    write("sequences", "partial", SEQUENCES + 'instance_group [{ kind: KIND_CPU count: 2 }]\n')
+    write("sequences", "partial", SEQUENCES + "instance_group [{ kind: KIND_CPU count: 2 }]\n")
     write("short", "partial", SEQUENCES)
     write("unordered", "partial", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("named", "partial", FILE % folder)
@@ -85,11 +84,14 @@ def expected(server):
         return frames([answers.all()])
 
 
-@pytest.mark.parametrize("model, sequence", [("partial", 7), ("partial", "camera-1"), ("sequences", 8), ("sequences", "camera-2")])
+@pytest.mark.parametrize(
+    "model, sequence", [("partial", 7), ("partial", "camera-1"), ("sequences", 8), ("sequences", "camera-2")]
+)
 def test_sequences_come_as_soon_as_their_bytes_are_there(server, expected, model, sequence):
     answers = sequences(server, model, pieces_of(long_video(90), 10), sequence)
     assert all(answer.error is None and answer.is_final for answer in answers)
-    # Nine frames a piece: a sequence of seven is complete with each, two with some; the last frames when the video ends.
+    # Nine frames a piece: a sequence of seven is complete with each, two with some; the last frames when the video
+    # ends.
     counts = [sum(shape[0] * shape[1] for shape in answer.shapes) for answer in answers]
     assert sum(counts) == 90 and all(count >= 7 for count in counts), counts
     assert all(shape[1] == 7 for answer in answers[:-1] for shape in answer.shapes)
@@ -102,7 +104,9 @@ def test_a_piece_that_completes_nothing_is_answered_without_outputs(server):
     assert answers[-1].shapes == [(1, 7, 32, 48, 3)] and (answers[-1].arrays("VIDEO")[0][0, 3:] == 0).all()
 
 
-@pytest.mark.parametrize("clip", ["h264.h264", "h265.hevc", "vp9.webm", "vp8.webm", "h264_cropped.mkv", "h264_fragments.mp4", "av1.webm"])
+@pytest.mark.parametrize(
+    "clip", ["h264.h264", "h265.hevc", "vp9.webm", "vp8.webm", "h264_cropped.mkv", "h264_fragments.mp4", "av1.webm"]
+)
 def test_containers_that_grow(server, clip):
     file = np.fromfile(CLIPS / clip, np.uint8)
     with Answers(server, "partial", {"VIDEO": file[None]}) as whole:
@@ -121,7 +125,10 @@ def test_several_videos_come_at_the_same_time(server, expected):
 
 def test_what_stands_beside_comes_with_each_piece(server):
     pieces = pieces_of(long_video(21), 3)
-    answers = [send(server, "beside", piece, 51, i == 0, i == 2, NUMBER=np.array([[i]], np.int32)) for i, piece in enumerate(pieces)]
+    answers = [
+        send(server, "beside", piece, 51, i == 0, i == 2, NUMBER=np.array([[i]], np.int32))
+        for i, piece in enumerate(pieces)
+    ]
     name = next(o.name for o in answers[-1].results[0].get_response().outputs if o.datatype == "INT32")
     assert {int(number) for number in answers[-1].arrays(name)[0].ravel()} == {2}
 
@@ -158,7 +165,9 @@ def test_a_client_that_goes_away_leaves_nothing(server):
     with triton.InferenceServerClient(server.grpc_url) as client:
         client.start_stream(callback=lambda result, error: came.put((result, error)))
         for sequence in range(1_000, 1_065):
-            client.async_stream_infer("short", [given], sequence_id=sequence, sequence_start=True, enable_empty_final_response=True)
+            client.async_stream_infer(
+                "short", [given], sequence_id=sequence, sequence_start=True, enable_empty_final_response=True
+            )
         answers, errors = 0, []
         while answers + len(errors) < 65:
             result, error = came.get(timeout=60)
@@ -209,10 +218,17 @@ def test_a_request_names_its_video(server, expected):
     assert (frames([named(server, "named", "deep/long.ivf")]) == expected).all()
 
 
-@pytest.mark.parametrize("name, said", [
-    ("../secret.ivf", "is no name of a file"), ("/etc/passwd", "is no name of a file"), ("", "is no name of a file"),
-    ("link.ivf", "no file `link.ivf`"), ("none.ivf", "no file `none.ivf`"), ("deep", "no file `deep`"),
-])
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("../secret.ivf", "is no name of a file"),
+        ("/etc/passwd", "is no name of a file"),
+        ("", "is no name of a file"),
+        ("link.ivf", "no file `link.ivf`"),
+        ("none.ivf", "no file `none.ivf`"),
+        ("deep", "no file `deep`"),
+    ],
+)
 def test_names_do_not_lead_out_of_the_folder(server, name, said):
     assert said in str(named(server, "named", name).error)
 

@@ -1,4 +1,5 @@
-"""Decoupled models: a request brings a video, its sequences come as responses in order. Pipelines that DALI serialized, over gRPC streams."""
+"""Decoupled models: a request brings a video, its sequences come as responses in order. Pipelines that DALI serialized,
+over gRPC streams."""
 
 import json
 import queue
@@ -8,21 +9,22 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from tritonclient.utils import InferenceServerException
-
 from harness import ROOT, Server, wait_until
 from recorded import write_model
+from tritonclient.utils import InferenceServerException
 
 CLIPS = ROOT / "tests" / "data" / "video"
 DECOUPLED = "max_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n"
 TYPES = {"uint8": "UINT8", "int32": "INT32", "object": "BYTES"}
 PATIENCE = 120
-# Levels by which the mean of a frame may be off: clips of odd sizes are up to one level off in places (docs/explanation/video.md).
+# Levels by which the mean of a frame may be off: clips of odd sizes are up to one level off in places
+# (docs/explanation/video.md).
 ODD = 0.01
 
 
 def long_video(frames, damaged=None):
-    """The clip in VP9 over and over: an IVF file is a header and frames, each behind its length and time. One may be `damaged`."""
+    """The clip in VP9 over and over: an IVF file is a header and frames, each behind its length and time. One may be
+    `damaged`."""
     file = (CLIPS / "vp9.ivf").read_bytes()
     head, rest, packets = file[:32], file[32:], []
     while rest:
@@ -32,7 +34,9 @@ def long_video(frames, damaged=None):
     chosen = [packets[i % len(packets)] for i in range(frames)]
     if damaged is not None:
         chosen[damaged] = b"\xff" * len(chosen[damaged])
-    return np.frombuffer(head + b"".join(struct.pack("<IQ", len(one), i) + one for i, one in enumerate(chosen)), np.uint8)
+    return np.frombuffer(
+        head + b"".join(struct.pack("<IQ", len(one), i) + one for i, one in enumerate(chosen)), np.uint8
+    )
 
 
 class Answers:
@@ -89,12 +93,20 @@ def server(tmp_path_factory):
         write_model(folder, name, (CLIPS / "streams" / f"{file}.dali").read_bytes(), config)
 
     listed = 'input [{ name: "VIDEO" data_type: TYPE_UINT8 dims: [1, -1] }]\n'
-    write("partial", "partial", f'backend: "dali"\n{DECOUPLED}{listed}output [{{ name: "VIDEO" data_type: TYPE_UINT8 dims: [-1, -1, -1, -1, 3] }}]\n')
+    write(
+        "partial",
+        "partial",
+        f'backend: "dali"\n{DECOUPLED}{listed}output [{{ name: "VIDEO" data_type: TYPE_UINT8 dims: [-1, -1, -1, -1, 3] }}]\n',
+    )
     write("padded", "pad", f'backend: "dali"\n{DECOUPLED}{listed}')
     write("bare", "partial")
     write("beside", "beside")
     write("large", "large")
-    write("parts", "parts", 'backend: "dali"\nparameters [{ key: "split_along_outer_axis" value { string_value: "PARTS:FRAMES" } }]\n')
+    write(
+        "parts",
+        "parts",
+        'backend: "dali"\nparameters [{ key: "split_along_outer_axis" value { string_value: "PARTS:FRAMES" } }]\n',
+    )
     write("two", "large", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("batched", "partial", 'backend: "gesso"\nmax_batch_size: 4\nmodel_transaction_policy { decoupled: true }\n')
     with Server(folder, strict=False) as running:
@@ -123,7 +135,8 @@ def test_a_shorter_sequence_is_a_response_of_its_own(server):
 
 
 def test_whole_videos_are_split_into_sequences_and_frames(server):
-    """Not decoupled: each output of a video becomes several samples of the response. Zeros behind the end of a file are ignored."""
+    """Not decoupled: each output of a video becomes several samples of the response. Zeros behind the end of a file are
+    ignored."""
     answers = json.loads((CLIPS / "streams" / "answers.json").read_text())["parts"]
     files = [np.fromfile(CLIPS / clip, np.uint8) for clip in answers["clips"]]
     longest = max(map(len, files))
@@ -162,7 +175,10 @@ def test_a_damaged_video_gives_what_is_before_and_then_an_error(server):
         # Two full batches, a whole sequence of the third, and the one frame before the damaged one.
         assert [shape[:2] for shape in answers.all().shapes] == [(3, 7), (3, 7), (1, 7), (1, 1)]
         assert "frame 50" in str(answers.error)
-    for wrong, said in [(np.zeros((1, 100), np.uint8), "not a video"), (np.zeros((2, 100), np.uint8), "one video at a time")]:
+    for wrong, said in [
+        (np.zeros((1, 100), np.uint8), "not a video"),
+        (np.zeros((2, 100), np.uint8), "one video at a time"),
+    ]:
         with Answers(server, "bare", {"VIDEO": wrong}) as answers:
             assert not answers.next() and said in str(answers.error)
     with Answers(server, "partial", video(7)) as answers:
@@ -194,7 +210,8 @@ def test_a_cancelled_request_ends(tmp_path):
                 shapes = answers.all().shapes
         except InferenceServerException:
             shapes = []
-        # Servers before 25.03 free the state of a cancelled stream twice now and then (triton-inference-server/server#8034).
+        # Servers before 25.03 free the state of a cancelled stream twice now and then
+        # (triton-inference-server/server#8034).
         _, died, trace = server.log.partition("Signal (")
         if died:
             assert "libtriton_gesso" not in trace

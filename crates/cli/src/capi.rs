@@ -11,8 +11,8 @@ core::arch::global_asm!(include_str!("../../plugin/src/triton/hidden.s"));
 /// The exit status of a program that panicked, as Rust's own.
 const PANICKED: u8 = 101;
 
-/// Runs the command line `argv`, of which the first is the program's name; returns the exit status. It prints to the process's own output
-/// and may end the process, when nobody reads what it prints.
+/// Runs the command line `argv`, of which the first is the program's name; returns the exit status. It prints to the
+/// process's own output and may end the process, when nobody reads what it prints.
 ///
 /// # Safety
 /// `argv` has `argc` pointers to texts that end with a zero, as C's `main` gets them.

@@ -1,5 +1,5 @@
-//! `gesso doctor`: what this machine has of what Gesso can use, and how to get the rest. It changes nothing but the kernels' cache, where
-//! it writes a file and takes it away again.
+//! `gesso doctor`: what this machine has of what Gesso can use, and how to get the rest. It changes nothing but the
+//! kernels' cache, where it writes a file and takes it away again.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

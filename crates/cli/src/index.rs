@@ -184,7 +184,8 @@ fn tfrecord(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<Str
 
 const RECORDIO_MAGIC: u32 = 0xCED7_230A;
 
-/// A record is a magic number (4 bytes), its length with three bits that say which part of one it is, its bytes, filled up to a multiple of 4.
+/// A record is a magic number (4 bytes), its length with three bits that say which part of one it is, its bytes, filled
+/// up to a multiple of 4.
 fn recordio(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while source.at < source.size {
@@ -204,7 +205,8 @@ fn recordio(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<Str
     Ok(lines)
 }
 
-/// A line with the version and the number of samples; then for each sample the extension, the place, the size and the name of each file.
+/// A line with the version and the number of samples; then for each sample the extension, the place, the size and the
+/// name of each file.
 fn webdataset(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let (mut samples, mut last): (Vec<Vec<String>>, Option<String>) = (Vec::new(), None);
     source.file.seek(SeekFrom::Start(0))?;

@@ -1,5 +1,5 @@
-//! What `--input` names, as samples of a pipeline's inputs: a `.npy` is an array, any other file its bytes. It must not know
-//! what they are run for.
+//! What `--input` names, as samples of a pipeline's inputs: a `.npy` is an array, any other file its bytes. It must not
+//! know what they are run for.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ struct Value {
     bytes: usize,
 }
 
-/// The files of every input of a pipeline, in its order. They are read when they are needed, so there may be more than fit into memory.
+/// The files of every input of a pipeline, in its order. They are read when they are needed, so there may be more than
+/// fit into memory.
 pub(crate) struct Samples {
     columns: Vec<Column>,
     count: usize,
@@ -89,9 +90,9 @@ impl Value {
 }
 
 impl Samples {
-    /// The files of `NAME=WORD,WORD...`, each of which adds to input `NAME`; [`files`] says what a word names. With one input the name may be
-    /// left out. Words that are the name of one file are that file. One file for an input stands for every sample. No word names what is below
-    /// `without`.
+    /// The files of `NAME=WORD,WORD...`, each of which adds to input `NAME`; [`files`] says what a word names. With one
+    /// input the name may be left out. Words that are the name of one file are that file. One file for an input stands
+    /// for every sample. No word names what is below `without`.
     ///
     /// # Errors
     /// Not found for an unknown input and for a word that names nothing; invalid when numbers of samples differ.
@@ -169,8 +170,8 @@ impl Samples {
         self.left_out
     }
 
-    /// What outputs of sample `i` are called after: its file's name without folders and ending. That of the first input whose files differ
-    /// from sample to sample.
+    /// What outputs of sample `i` are called after: its file's name without folders and ending. That of the first input
+    /// whose files differ from sample to sample.
     pub(crate) fn name(&self, i: usize) -> Option<String> {
         let differs = |column: &&Column| column.files.len() > 1;
         let column = self.columns.iter().find(differs).or(self.columns.first())?;
@@ -182,7 +183,8 @@ impl Samples {
         self.columns.iter().filter_map(|column| Some((column.input.name.as_str(), column.file(i)?))).collect()
     }
 
-    /// Reads samples; those that cannot be read, or that differ from the first in type or number of dimensions, with their errors apart.
+    /// Reads samples; those that cannot be read, or that differ from the first in type or number of dimensions, with
+    /// their errors apart.
     pub(crate) fn load(&self, numbers: impl IntoIterator<Item = usize>) -> (Loaded, Vec<(usize, Error)>) {
         let columns = self.columns.iter().map(|column| (column.input.clone(), Vec::new())).collect();
         let (mut loaded, mut failed) = (Loaded { numbers: Vec::new(), columns }, Vec::new());

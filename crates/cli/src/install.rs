@@ -41,12 +41,12 @@ pub(crate) const MAX_PLUGIN_BYTES: usize = 2 << 30;
 pub(crate) struct Options {
     /// The installation (`/opt/tritonserver`), or its folder of backends.
     directory: PathBuf,
-    /// As `dali/libtriton_dali.so`, for models that say `backend: "dali"`; the file of DALI's own backend stays beside it as
-    /// `libtriton_dali.so.before-gesso`.
+    /// As `dali/libtriton_dali.so`, for models that say `backend: "dali"`; the file of DALI's own backend stays beside
+    /// it as `libtriton_dali.so.before-gesso`.
     #[arg(long)]
     as_dali: bool,
-    /// The plugin; absent: what the environment variable GESSO_LIBRARY names, else `libtriton_gesso.so` beside this program or where a
-    /// release has it.
+    /// The plugin; absent: what the environment variable GESSO_LIBRARY names, else `libtriton_gesso.so` beside this
+    /// program or where a release has it.
     #[arg(long)]
     plugin: Option<PathBuf>,
 }
@@ -102,8 +102,8 @@ fn start_option(backends: &Path) -> Option<String> {
     })
 }
 
-/// The folder of backends: `directory/backends` where there is one, else `directory` itself, if it is called so or holds a backend. Any other
-/// folder is refused: no server looks there.
+/// The folder of backends: `directory/backends` where there is one, else `directory` itself, if it is called so or
+/// holds a backend. Any other folder is refused: no server looks there.
 pub(crate) fn backends(directory: &Path) -> Result<PathBuf> {
     const EXPECTED: &str = "expected a Triton installation, which has a folder `backends`, or a folder of backends, which is called so \
                             or holds one";
@@ -137,8 +137,8 @@ pub(crate) fn backends(directory: &Path) -> Result<PathBuf> {
     )))
 }
 
-/// Whether a folder is a backend: its library is called after it, or it is written in Python. A version of a model in Python has a
-/// number for its name.
+/// Whether a folder is a backend: its library is called after it, or it is written in Python. A version of a model in
+/// Python has a number for its name.
 fn is_backend(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let is_version = name.parse::<u64>().is_ok();

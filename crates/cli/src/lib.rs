@@ -1,6 +1,7 @@
-//! The command line `gesso`: look into the file of a pipeline, run it without a server, check a model repository. It uses the engine as any
-//! program does; each command is a file. A library, because two things are made of it: the program, and the one shared library of
-//! the Python package, which holds the engine, the plugin and this, so that none of it is there twice.
+//! The command line `gesso`: look into the file of a pipeline, run it without a server, check a model repository. It
+//! uses the engine as any program does; each command is a file. A library, because two things are made of it: the
+//! program, and the one shared library of the Python package, which holds the engine, the plugin and this, so that none
+//! of it is there twice.
 
 mod bench;
 pub mod capi;
@@ -29,8 +30,8 @@ use gesso::capi::library;
 use gesso::error::Result;
 use gesso::tensor::Device;
 
-/// Write pipelines into files, look into them, run them without a server, check model repositories. No DALI is needed; files that NVIDIA DALI
-/// serialized are taken, too.
+/// Write pipelines into files, look into them, run them without a server, check model repositories. No DALI is needed;
+/// files that NVIDIA DALI serialized are taken, too.
 #[derive(Parser)]
 #[command(name = "gesso", version, max_term_width = 100)]
 struct Cli {
@@ -94,8 +95,8 @@ pub(crate) enum Exit {
     Failure = 1,
 }
 
-/// Runs the command line; `arguments` begin with the program's name. Returns the exit status: 0, 1 when something failed, 2 for a wrong
-/// command line.
+/// Runs the command line; `arguments` begin with the program's name. Returns the exit status: 0, 1 when something
+/// failed, 2 for a wrong command line.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

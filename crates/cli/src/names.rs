@@ -15,7 +15,8 @@ const MAX_FILES: usize = 100_000_000;
 const AS_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// How the names of files end that a folder stands for: of images, sounds, videos and arrays. A name without an ending may be any of them.
+/// How the names of files end that a folder stands for: of images, sounds, videos and arrays. A name without an ending
+/// may be any of them.
 const ENDINGS: [&str; 40] = [
     "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "tif", "tiff", "webp", "avif", "jp2", "j2k", "j2c",
     "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac", "ogg", "oga", "mp4", "m4v", "mov", "mkv",
@@ -32,8 +33,9 @@ pub(crate) struct Named {
     pub(crate) left_out: usize,
 }
 
-/// The files that one word names: those of a folder and of the folders in it that end as [`ENDINGS`] say, those that fit a pattern, those of
-/// a list, or itself. Sorted, but for a list's, which stay as they are. None of a folder or a pattern is below `without`.
+/// The files that one word names: those of a folder and of the folders in it that end as [`ENDINGS`] say, those that
+/// fit a pattern, those of a list, or itself. Sorted, but for a list's, which stay as they are. None of a folder or a
+/// pattern is below `without`.
 ///
 /// # Errors
 /// Not found, where a pattern or a folder holds no file; what the system says of a file or a list.
@@ -80,7 +82,8 @@ pub(crate) fn shown(path: &Path) -> String {
     path.to_str().map_or_else(escaped, str::to_owned)
 }
 
-/// A search of folders, without files and folders whose names begin with a dot. A link to a folder is not followed: it may lead back.
+/// A search of folders, without files and folders whose names begin with a dot. A link to a folder is not followed: it
+/// may lead back.
 struct Walk<'a> {
     /// Where nothing is looked for.
     without: Option<PathBuf>,

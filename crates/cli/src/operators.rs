@@ -1,4 +1,5 @@
-//! `gesso operators`: which operators there are, and what one of them takes. It says only what the table of operators says.
+//! `gesso operators`: which operators there are, and what one of them takes. It says only what the table of operators
+//! says.
 
 use clap::Args;
 use gesso::error::{Error, Result};

@@ -1,5 +1,5 @@
-//! Outputs that look like images, as PNG: what was normalized is brought back to pixels where the pipeline says how it was, else
-//! stretched.
+//! Outputs that look like images, as PNG: what was normalized is brought back to pixels where the pipeline says how it
+//! was, else stretched.
 
 use std::path::Path;
 
@@ -119,8 +119,9 @@ impl Grid {
         [across * self.width, down * self.height]
     }
 
-    /// The elements that are shown, pixel by pixel, each with its channel: of a sequence all frames, row after row of the sheet; of a volume
-    /// the first image. Where the sheet has none, the number is `usize::MAX`, which no element has.
+    /// The elements that are shown, pixel by pixel, each with its channel: of a sequence all frames, row after row of
+    /// the sheet; of a volume the first image. Where the sheet has none, the number is `usize::MAX`, which no element
+    /// has.
     fn elements(&self) -> impl Iterator<Item = (usize, usize)> {
         let [rows, columns, planes] = self.strides;
         let (height, width, channels) = (self.height, self.width, self.shown_channels());

@@ -1,4 +1,5 @@
-//! Commands that the Python package does: `gesso serialize`, `gesso compare` and `gesso from`. This only finds an interpreter that has it.
+//! Commands that the Python package does: `gesso serialize`, `gesso compare` and `gesso from`. This only finds an
+//! interpreter that has it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -55,8 +56,8 @@ pub(crate) struct Compare {
     arguments: Vec<OsString>,
 }
 
-/// Make a served stage of preprocessing that you have (Hugging Face, timm, torchvision, Ultralytics, open_clip), and prove that the two are
-/// equal. The Python package `gesso` does it.
+/// Make a served stage of preprocessing that you have (Hugging Face, timm, torchvision, Ultralytics, open_clip), and
+/// prove that the two are equal. The Python package `gesso` does it.
 #[derive(Args)]
 pub(crate) struct From {
     #[command(flatten)]

@@ -27,8 +27,8 @@ pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Prints to the standard output, without colours where it is none that shows them. A reader that has gone ends the program:
-/// nobody is left to read the rest. So does a disk that is full, which is a failure.
+/// Prints to the standard output, without colours where it is none that shows them. A reader that has gone ends the
+/// program: nobody is left to read the rest. So does a disk that is full, which is a failure.
 pub(crate) fn print(text: &str) {
     let mut out = anstream::stdout();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
-//! What gives the batches of `gesso run`: files that the command line names, the pipeline's own readers, a video after the other. It must not
-//! know what becomes of them.
+//! What gives the batches of `gesso run`: files that the command line names, the pipeline's own readers, a video after
+//! the other. It must not know what becomes of them.
 
 use gesso::error::{Error, Result};
 use gesso::pipeline::{Feeding, Forever, Instance, Keep, Outcome, Stream, Tally};
@@ -27,7 +27,8 @@ pub(crate) struct Made<'l> {
 }
 
 impl Work {
-    /// How many samples are to be loaded for the next batch of `most`; of a video as many come as the file was made for.
+    /// How many samples are to be loaded for the next batch of `most`; of a video as many come as the file was made
+    /// for.
     pub(crate) fn wants(&self, most: usize) -> usize {
         match self {
             Self::Fed(_) | Self::Read(_) => most,

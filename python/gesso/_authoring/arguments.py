@@ -108,7 +108,8 @@ def _number_of(argument, value):
 
 
 def _is_framework_type(value):
-    """Whether it is an element type of numpy, JAX or PyTorch. Python's own are not: `float` has 64 bits to some and 32 to others."""
+    """Whether it is an element type of numpy, JAX or PyTorch. Python's own are not: `float` has 64 bits to some and 32
+    to others."""
     if isinstance(value, type):
         return issubclass(value, np.generic)
     return isinstance(value, np.dtype) or type(value).__module__ == "torch" and type(value).__name__ == "dtype"

@@ -1,4 +1,5 @@
-"""Arithmetic on `DataNode`s: one operator for each Python operator, told by a text what to compute. Constants stay numbers."""
+"""Arithmetic on `DataNode`s: one operator for each Python operator, told by a text what to compute. Constants stay
+numbers."""
 
 from .. import _context
 from .._tensors.enums import DALIDataType
@@ -33,9 +34,25 @@ _SYMBOLS = {
 }
 # Functions of numpy that operators compute.
 _UFUNCS = {
-    **dict(add="add", subtract="sub", multiply="mul", divide="fdiv", true_divide="fdiv", floor_divide="div", remainder="mod", power="pow"),
+    **dict(
+        add="add",
+        subtract="sub",
+        multiply="mul",
+        divide="fdiv",
+        true_divide="fdiv",
+        floor_divide="div",
+        remainder="mod",
+        power="pow",
+    ),
     **dict(equal="eq", not_equal="neq", less="lt", less_equal="leq", greater="gt", greater_equal="geq"),
-    **dict(bitwise_and="bitand", bitwise_or="bitor", bitwise_xor="bitxor", invert="bitnot", left_shift="lshift", right_shift="rshift"),
+    **dict(
+        bitwise_and="bitand",
+        bitwise_or="bitor",
+        bitwise_xor="bitxor",
+        invert="bitnot",
+        left_shift="lshift",
+        right_shift="rshift",
+    ),
     **dict(negative="minus", absolute="abs", minimum="min", maximum="max", float_power="fpow"),
     **{name: name for name in ("sqrt", "cbrt", "exp", "log", "log2", "log10", "fabs", "floor", "ceil")},
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
@@ -64,7 +81,10 @@ def _has_node(value, seen):
     if id(value) in seen:
         return False
     seen.add(id(value))
-    return any(isinstance(element, DataNode) or (isinstance(element, (list, tuple)) and _has_node(element, seen)) for element in value)
+    return any(
+        isinstance(element, DataNode) or (isinstance(element, (list, tuple)) and _has_node(element, seen))
+        for element in value
+    )
 
 
 def _refuse_nested(name, position, value):

@@ -31,7 +31,8 @@ def invoke_autoserialize(head_module, filename):
 
 
 def of_script(path, name=None):
-    """The pipeline of a script: the function `name`, else the one that is marked, else the only one with `pipeline_def`."""
+    """The pipeline of a script: the function `name`, else the one that is marked, else the only one with
+    `pipeline_def`."""
     names = runpy.run_path(path, run_name="__gesso__")
     functions = {key: value for key, value in names.items() if getattr(value, "_is_pipeline_def", False)}
     if name is not None:

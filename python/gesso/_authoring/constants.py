@@ -37,7 +37,9 @@ class ScalarConstant:
             value = value.item()
             dtype = to_dali_type(own) if dtype is None else dtype
         if not isinstance(value, (bool, int, float)):
-            raise TypeError(f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value).__module__}.{type(value).__name__}")
+            raise TypeError(
+                f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value).__module__}.{type(value).__name__}"
+            )
         if dtype is None:
             kinds = ((bool, DALIDataType.BOOL), (int, DALIDataType.INT32), (float, DALIDataType.FLOAT))
             dtype = next(kind for python, kind in kinds if isinstance(value, python))
@@ -127,7 +129,9 @@ def _type_of_values(values):
         if any(isinstance(value, enum) for value in values):
             for value in values:
                 if not isinstance(value, enum):
-                    raise TypeError(f"a list of `{enum.__name__}` has a `{type(value).__name__}` in it, expected one kind")
+                    raise TypeError(
+                        f"a list of `{enum.__name__}` has a `{type(value).__name__}` in it, expected one kind"
+                    )
             return dtype
     for value in values:
         if not isinstance(value, (bool, int, float)):
@@ -170,9 +174,9 @@ def ConstantNode(device, value, dtype, shape, layout, **kwargs):
 def Constant(value, dtype=None, shape=None, layout=None, device=None, **kwargs):
     """A constant for use in a pipeline.
 
-    A number becomes a `ScalarConstant`, which arithmetic takes as it is. Anything else (lists, arrays, enumerations), and a number with
-    `shape`, `layout` or `device`, becomes a `fn.constant` operator: the same tensor for every sample. Arrays of 64-bit numbers become
-    32 bits wide unless `dtype` says otherwise.
+    A number becomes a `ScalarConstant`, which arithmetic takes as it is. Anything else (lists, arrays, enumerations),
+    and a number with `shape`, `layout` or `device`, becomes a `fn.constant` operator: the same tensor for every sample.
+    Arrays of 64-bit numbers become 32 bits wide unless `dtype` says otherwise.
     """
     is_enum = isinstance(value, (DALIDataType, DALIImageType, DALIInterpType)) or dtype in enum_types
     is_array = is_compatible_array_type(value) and len(value.shape) > 0

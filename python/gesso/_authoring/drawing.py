@@ -17,7 +17,9 @@ def _meaning(argument, value):
 
 def _values(operator):
     known = getattr(schema.find(operator["name"]), "arguments", {})
-    shown = {name: [_meaning(known.get(name), value) for value in values] for name, values in operator["arguments"].items()}
+    shown = {
+        name: [_meaning(known.get(name), value) for value in values] for name, values in operator["arguments"].items()
+    }
     shown = {name: values[0] if len(values) == 1 else values for name, values in shown.items()}
     parts = [f"{name}={value}" for name, value in shown.items() if not name.startswith("_")]
     parts += [f"{name}={edge}" for name, edge in operator["argument_inputs"].items()]
@@ -30,7 +32,13 @@ def rows(description):
     for source in description["inputs"]:
         yield source["name"], "input", source["device"], "", source.get("layout") or ""
     for operator in description["operators"]:
-        yield operator["instance"], operator["name"], operator["device"], ", ".join(operator["inputs"]), _values(operator)
+        yield (
+            operator["instance"],
+            operator["name"],
+            operator["device"],
+            ", ".join(operator["inputs"]),
+            _values(operator),
+        )
 
 
 def as_text(description):
@@ -44,7 +52,9 @@ def as_text(description):
 
 def as_html(description):
     """A table."""
-    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows(description))
+    cells = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows(description)
+    )
     head = "".join(f"<th>{name}</th>" for name in ("name", "operator", "device", "inputs", "arguments"))
     outputs = html.escape(", ".join(output["name"] for output in description["outputs"]))
     return f"<table><tr>{head}</tr>{cells}</table><p>outputs: {outputs}</p>"

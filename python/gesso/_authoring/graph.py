@@ -39,13 +39,16 @@ def collect(edges):
     """The operators that `edges` need, each behind those it reads; in the order in which DALI's files have them."""
     done, ordered = set(), []
     for edge in edges:
-        # A stack of its own: deep graphs are longer than Python's. `path` has the operators that wait for what they read.
+        # A stack of its own: deep graphs are longer than Python's. `path` has the operators that wait for what they
+        # read.
         stack, path = [(edge.source, None)], {}
         while stack:
             node, remaining = stack.pop()
             if remaining is None:
                 if node is None:
-                    raise RuntimeError("an input of an operator comes from nowhere: the operator behind its edge is missing")
+                    raise RuntimeError(
+                        "an input of an operator comes from nowhere: the operator behind its edge is missing"
+                    )
                 if id(node) in path:
                     raise RuntimeError(
                         f"The graph has a cycle: each of these operators needs what the next one makes: {_cycle(path, node)}."

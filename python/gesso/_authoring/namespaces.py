@@ -5,7 +5,8 @@ import types as python_types
 
 from .. import _context
 from ..data_node import DataNode
-from . import arguments, schema as _schema, signature
+from . import arguments, signature
+from . import schema as _schema
 from .operator import Operator, choose_device
 from .video_input import TARGET, VideoInput
 
@@ -82,7 +83,8 @@ def add(ops, fn, named):
 
 
 def attach(ops, fn, operator_class, path, named, function=None):
-    """Puts a class and its function where they belong; hidden ones also a level up, where they are found but not listed."""
+    """Puts a class and its function where they belong; hidden ones also a level up, where they are found but not
+    listed."""
     place, parents = submodule(ops, path), submodule(ops, named.modules)
     _classes[named.name] = operator_class
     operator_class.__module__ = place.__name__

@@ -17,7 +17,8 @@ def split(schema_name):
 
 
 def snake_case(name):
-    """`ImageRandomCrop` > `image_random_crop`, `BBoxPaste` > `bbox_paste`, `MFCC` > `mfcc`, `PythonFunction1D` > `python_function1d`."""
+    """`ImageRandomCrop` > `image_random_crop`, `BBoxPaste` > `bbox_paste`, `MFCC` > `mfcc`, `PythonFunction1D` >
+    `python_function1d`."""
     words, start = [], 0
     for i in range(1, len(name) + 1):
         if i == len(name):

@@ -1,4 +1,5 @@
-"""Operators of a pipeline that is being defined: `Node` is one of its graph, `Operator` the base of the classes in `ops`."""
+"""Operators of a pipeline that is being defined: `Node` is one of its graph, `Operator` the base of the classes in
+`ops`."""
 
 import itertools
 import threading
@@ -6,7 +7,8 @@ import weakref
 
 from .. import _context
 from ..data_node import DataNode
-from . import arguments, call_site, output_count, schema as _schema
+from . import arguments, call_site, output_count
+from . import schema as _schema
 from .arguments import TypedValue
 from .constants import Constant, ConstantNode, ScalarConstant
 
@@ -97,7 +99,9 @@ class Node:
                 continue
             node = constant_input(node, "cpu", keyword, name)
             if node.device != "cpu":
-                raise ValueError(f"Invalid device \"{node.device}\" for argument '{keyword}' of operator '{name}'. It must be on the CPU.")
+                raise ValueError(
+                    f"Invalid device \"{node.device}\" for argument '{keyword}' of operator '{name}'. It must be on the CPU."
+                )
             check_tensor_argument(self.schema, name, keyword)
             checked[keyword] = node
         return checked
@@ -146,7 +150,9 @@ def require_pipeline(what):
 def check_count(name, schema, inputs):
     """Raises unless an operator takes that many inputs."""
     if not schema.min_inputs <= len(inputs) <= schema.max_inputs:
-        raise ValueError(f"Operator {name} expects from {schema.min_inputs} to {schema.max_inputs} inputs, but received {len(inputs)}.")
+        raise ValueError(
+            f"Operator {name} expects from {schema.min_inputs} to {schema.max_inputs} inputs, but received {len(inputs)}."
+        )
 
 
 def check_tensor_argument(schema, name, keyword):
@@ -189,7 +195,8 @@ def choose_device(inputs):
 
 
 class Operator:
-    """Base of the classes in `ops`: made with arguments, called with inputs and more arguments. Subclasses have a `schema`."""
+    """Base of the classes in `ops`: made with arguments, called with inputs and more arguments. Subclasses have a
+    `schema`."""
 
     schema = None
 

@@ -19,7 +19,14 @@ def _length_of(name):
     return lambda values, inputs: len(values.get(name) or ())
 
 
-_COCO = _flags(3, polygon_masks=(2, False), masks=(2, False), pixelwise_masks=(1, False), image_ids=(1, False), save_img_ids=(1, False))
+_COCO = _flags(
+    3,
+    polygon_masks=(2, False),
+    masks=(2, False),
+    pixelwise_masks=(1, False),
+    image_ids=(1, False),
+    save_img_ids=(1, False),
+)
 _CAFFE = _flags(0, image_available=(1, True), label_available=(1, True), annotation_available=(1, False))
 _NEMO = _flags(1, read_sample_rate=(1, True), read_text=(1, True), read_idxs=(1, False))
 

@@ -1,4 +1,5 @@
-"""What operators there are: their arguments, inputs and outputs. The library says so; modules, signatures and checks come from here."""
+"""What operators there are: their arguments, inputs and outputs. The library says so; modules, signatures and checks
+come from here."""
 
 import json
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""From a graph to the bytes of a file, as DALI's `Pipeline.serialize` writes them. The library writes the file itself."""
+"""From a graph to the bytes of a file, as DALI's `Pipeline.serialize` writes them. The library writes the file
+itself."""
 
 import ctypes
 import json
@@ -32,7 +33,9 @@ def _arguments(node):
     values, stored = {}, []
     for name, value in node.values.items():
         if value.kind == "object":
-            raise RuntimeError(f"The operator `{node.operator.display}` has a Python object as `{name}`: it cannot be serialized.")
+            raise RuntimeError(
+                f"The operator `{node.operator.display}` has a Python object as `{name}`: it cannot be serialized."
+            )
         stored.append({"name": name, "type": value.kind, **({"list": True} if value.is_list else {})})
         if name != "device":
             values[name] = [_json_value(value.kind, element) for element in value.values]
@@ -59,7 +62,9 @@ def _operator(node, logical_id, is_whole):
     if not getattr(node.operator, "in_files", True):
         raise RuntimeError(f"The operator `{node.operator.display}` runs in Python only: it cannot be serialized.")
     if is_whole and (only := getattr(node.operator, "only_in_python", [])):
-        raise RuntimeError(f"The operator `{node.operator.display}` has `{only[0]}`, which no file can hold: it cannot be serialized.")
+        raise RuntimeError(
+            f"The operator `{node.operator.display}` has `{only[0]}`, which no file can hold: it cannot be serialized."
+        )
     values, stored = _arguments(node)
     return {
         "name": node.schema.target,
@@ -78,8 +83,8 @@ def _operator(node, logical_id, is_whole):
 def describe(operators, outputs, parameters, is_whole=True):
     """The description of a graph that `gesso_author` takes.
 
-    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs. `is_whole`: what no file can hold
-    is an error; else it is left out.
+    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs.
+    `is_whole`: what no file can hold is an error; else it is left out.
     """
     groups, inputs, others = {}, [], []
     for place, node in enumerate(operators):

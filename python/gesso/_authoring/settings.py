@@ -70,7 +70,9 @@ def check_output_declarations(dtype, ndim, layout):
     for value in values:
         if not isinstance(value, (DALIDataType, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(f"`output_dtype` must be either a data type, a list of them with None where it is not known, or None. {found}")
+            raise TypeError(
+                f"`output_dtype` must be either a data type, a list of them with None where it is not known, or None. {found}"
+            )
         if value == DALIDataType.NO_TYPE:
             found = f"Found {value}{where}." if where else f"Found value: {value}"
             raise ValueError(f"`output_dtype` can't be a types.NO_TYPE. {found}")
@@ -78,11 +80,15 @@ def check_output_declarations(dtype, ndim, layout):
     for value in values:
         if not isinstance(value, (int, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(f"`output_ndim` must be either a number, a list of them with None where it is not known, or None. {found}")
+            raise TypeError(
+                f"`output_ndim` must be either a number, a list of them with None where it is not known, or None. {found}"
+            )
         if value is not None and value < 0:
             raise ValueError(f"`output_ndim` must be non-negative. Found{'' if where else ':'} {value}{where}.")
     values, where = _each(layout)
     for value in values:
         if not isinstance(value, (str, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(f"`output_layout` must be either a text, a list of them with None where it is not known, or None. {found}")
+            raise TypeError(
+                f"`output_layout` must be either a text, a list of them with None where it is not known, or None. {found}"
+            )

@@ -47,7 +47,9 @@ def _keywords(schema):
         default = None if argument.optional else inspect.Parameter.empty
         if argument.default is not None:
             default = argument.default
-        yield inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_annotation(argument))
+        yield inspect.Parameter(
+            argument.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_annotation(argument)
+        )
     yield inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str)
     yield inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str)
 

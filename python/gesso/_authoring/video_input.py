@@ -24,7 +24,9 @@ def of_size(batch, count):
     if found == count:
         return batch
     if found != 1 and found < count:
-        raise RuntimeError(f"{found} samples were fed beside a batch of {count} sequences, expected one for all, or as many.")
+        raise RuntimeError(
+            f"{found} samples were fed beside a batch of {count} sequences, expected one for all, or as many."
+        )
     arrays = batch.arrays * count if found == 1 else batch.arrays[:count]
     return Batch(arrays, batch.dtype, batch.layout)
 
@@ -47,7 +49,8 @@ class Videos:
         return bool(self._waiting) or self._is_running
 
     def next(self, beside=()):
-        """The next batch, as `StreamEngine.run` gives it; `beside` are pairs of a name and a batch that goes with it."""
+        """The next batch, as `StreamEngine.run` gives it; `beside` are pairs of a name and a batch that goes with
+        it."""
         while True:
             if not self._is_running:
                 if not self._waiting:
@@ -68,17 +71,21 @@ class Videos:
 
 
 class VideoInput(Operator):
-    """Base of the classes in `ops`: takes videos, gives sequences. Outputs: frames as `[frames, height, width, 3]`, on the GPU where `device` is
-    "mixed" or "gpu" and the pipeline has one."""
+    """Base of the classes in `ops`: takes videos, gives sequences. Outputs: frames as `[frames, height, width, 3]`, on
+    the GPU where `device` is "mixed" or "gpu" and the pipeline has one."""
 
     is_source = True
 
     def start(self, node, restarts=False):
         """Begins without a video."""
         parameters = {**node.pipeline._parameters(), "seed": None}
-        description = serialization.describe([node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters)
+        description = serialization.describe(
+            [node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters
+        )
         place = device_choice.of(node.pipeline) if node.stays_on_gpu else device_choice.on_host(node.pipeline)
-        stream = StreamEngine(serialization.write(description), *place, batch_size=node.pipeline.max_batch_size, prefetch=1)
+        stream = StreamEngine(
+            serialization.write(description), *place, batch_size=node.pipeline.max_batch_size, prefetch=1
+        )
         node.videos = Videos(node.name, stream)
 
     def stop(self, node):

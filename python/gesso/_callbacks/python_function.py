@@ -1,4 +1,5 @@
-"""`fn.python_function` and `fn.dl_tensor_python_function`: operators that are functions of the user's, run in the interpreter."""
+"""`fn.python_function` and `fn.dl_tensor_python_function`: operators that are functions of the user's, run in the
+interpreter."""
 
 import numpy as np
 
@@ -43,15 +44,24 @@ def _as_batch(samples, layout):
 class PythonFunction(Operator):
     """Calls `function` with numpy arrays and takes what it returns as outputs.
 
-    `num_outputs` above 1: it returns a tuple; 0: nothing. With `batch_processing` it gets and returns a list of samples for each input and output. It runs
-    once for each sample, in order, in the thread that runs the pipeline.
+    `num_outputs` above 1: it returns a tuple; 0: nothing. With `batch_processing` it gets and returns a list of samples
+    for each input and output. It runs once for each sample, in order, in the thread that runs the pipeline.
     """
 
     schema_name = "PythonFunction"
     schema = named_schema = _schema_of("PythonFunction")
     _by_batch = False
 
-    def __init__(self, function, num_outputs=1, *, batch_processing=None, output_layouts=None, synchronize_stream=None, **keywords):
+    def __init__(
+        self,
+        function,
+        num_outputs=1,
+        *,
+        batch_processing=None,
+        output_layouts=None,
+        synchronize_stream=None,
+        **keywords,
+    ):
         if not callable(function):
             raise TypeError(f"`function` must be callable, got {type(function)}.")
         super().__init__(**keywords)
@@ -110,7 +120,9 @@ class PythonFunction(Operator):
     def _check(self, results):
         if self.num_outputs > 1:
             if not isinstance(results, tuple):
-                raise TypeError(f"The output from a multi-output Python function operator must be a tuple, got: {type(results)}")
+                raise TypeError(
+                    f"The output from a multi-output Python function operator must be a tuple, got: {type(results)}"
+                )
             if len(results) != self.num_outputs:
                 raise ValueError(
                     f"Unexpected number of outputs from Python function operator - got {len(results)}, expected {self.num_outputs}"
@@ -124,7 +136,9 @@ class PythonFunction(Operator):
         if self.num_outputs == 0:
             return []
         if columns is None:
-            raise RuntimeError(f"The function of `{self.display}` returned nothing, but it has {self.num_outputs} outputs.")
+            raise RuntimeError(
+                f"The function of `{self.display}` returned nothing, but it has {self.num_outputs} outputs."
+            )
         layouts = self.layouts + [""] * (self.num_outputs - len(self.layouts))
         return [_as_batch(column, layout) for column, layout in zip(columns, layouts)]
 

@@ -1,4 +1,5 @@
-"""Sources of `fn.external_source`: callables, iterables and generator functions as one kind of function. Knows no pipelines."""
+"""Sources of `fn.external_source`: callables, iterables and generator functions as one kind of function. Knows no
+pipelines."""
 
 import functools
 import inspect

@@ -13,13 +13,16 @@ from .words import told
 def compare(pipeline, files, reference, *, output=0, resize=None, filter=None, crop=None, mean=None, std=None):
     """Runs a pipeline beside what was done in training, and tells how far they are apart.
 
-    `pipeline` is a `Pipeline` or the path of a serialized one. It has one input, which takes a file's bytes. `reference` is `"pillow"`,
-    `"torchvision"` or `"opencv"`, a function that makes an array of a path, or the name of one as `"module:function"`. What a library does is said by
-    `resize` (the shorter side, or height and width), `filter` (as in `fn.resize`: `"linear"`), `crop` (a window in the middle), `mean` and `std` (of
-    values from 0 to 1; the answer is then float32 in planes). `output` is the number of the pipeline's output. Returns a `Comparison`.
-    Channels first are compared with channels last, and types with other types; `Comparison.other` says so, and `within` counts it.
-    """
-    function, name = references.named(reference, {"resize": resize, "filter": filter, "crop": crop, "mean": mean, "std": std})
+    `pipeline` is a `Pipeline` or the path of a serialized one. It has one input, which takes a file's bytes.
+    `reference` is `"pillow"`, `"torchvision"` or `"opencv"`, a function that makes an array of a path, or the name of
+    one as `"module:function"`. What a library does is said by `resize` (the shorter side, or height and width),
+    `filter` (as in `fn.resize`: `"linear"`), `crop` (a window in the middle), `mean` and `std` (of values from 0 to 1;
+    the answer is then float32 in planes). `output` is the number of the pipeline's output. Returns a `Comparison`.
+    Channels first are compared with channels last, and types with other types; `Comparison.other` says so, and `within`
+    counts it."""
+    function, name = references.named(
+        reference, {"resize": resize, "filter": filter, "crop": crop, "mean": mean, "std": std}
+    )
     run = runner(pipeline)
     found = Comparison(name)
     for path in map(os.fspath, files):
@@ -57,12 +60,15 @@ def runner(pipeline):
 
 
 def alike(theirs, ours):
-    """The reference's array with channels where the pipeline has them, and in words what else than values is different."""
+    """The reference's array with channels where the pipeline has them, and in words what else than values is
+    different."""
     found = []
     if theirs.ndim == ours.ndim == 3 and theirs.shape != ours.shape:
         for order in ((2, 0, 1), (1, 2, 0)):
             if theirs.transpose(order).shape == ours.shape:
-                found.append(f"order of dimensions: the pipeline's shape is {ours.shape}, the reference's {theirs.shape}")
+                found.append(
+                    f"order of dimensions: the pipeline's shape is {ours.shape}, the reference's {theirs.shape}"
+                )
                 theirs = theirs.transpose(order)
                 break
     if theirs.shape != ours.shape:

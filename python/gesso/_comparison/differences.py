@@ -48,7 +48,9 @@ class Comparison:
             self.is_float = np.issubdtype(ours.dtype, np.floating)
             self.counts = np.zeros(len(self._bounds()) + 1, int)
         self.counts += np.bincount(np.searchsorted(self._bounds(), far.ravel()), minlength=len(self.counts))
-        found = FileDifference(str(path), float(far.max(initial=0)), float(far.mean()) if far.size else 0.0, int((far > 0).sum()), far.size)
+        found = FileDifference(
+            str(path), float(far.max(initial=0)), float(far.mean()) if far.size else 0.0, int((far > 0).sum()), far.size
+        )
         if not self.files or found.largest > self.largest:
             self._worst = (ours, theirs, far)
         self.files.append(found)
@@ -81,7 +83,8 @@ class Comparison:
         return self.largest <= tolerance and (values_only or not self.other)
 
     def save_picture(self, path):
-        """Writes a PNG of the worst file: the pipeline's image, the reference's, and where they differ, black where not at all."""
+        """Writes a PNG of the worst file: the pipeline's image, the reference's, and where they differ, black where not
+        at all."""
         ours, theirs, far = self._worst
         Path(path).write_bytes(picture.png(picture.side_by_side(ours, theirs, far)))
 
@@ -107,7 +110,8 @@ class Comparison:
 
 
 def distances(ours, theirs):
-    """The difference of each element. Equal ones, two that are no numbers among them, have none; one that is no number is infinitely far from others."""
+    """The difference of each element. Equal ones, two that are no numbers among them, have none; one that is no number
+    is infinitely far from others."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     with np.errstate(invalid="ignore"):
         far = np.abs(ours - theirs)

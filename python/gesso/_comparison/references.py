@@ -1,4 +1,5 @@
-"""What a pipeline is compared with: the usual preprocessing by Pillow, torchvision or OpenCV, or a function of the user's."""
+"""What a pipeline is compared with: the usual preprocessing by Pillow, torchvision or OpenCV, or a function of the
+user's."""
 
 import importlib
 import importlib.util
@@ -16,7 +17,8 @@ _FILTERS = ("nearest", "linear", "cubic", "lanczos", "box", "hamming", "area")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is done with an image, in this order: resize, cut a window from the middle, normalize. What is `None` is left out."""
+    """What is done with an image, in this order: resize, cut a window from the middle, normalize. What is `None` is
+    left out."""
 
     #: The shorter side, or height and width.
     resize: object = None
@@ -53,7 +55,9 @@ class Recipe:
             return slice(None), slice(None)
         sizes = (_numbers(self.crop) * 2)[:2]
         if sizes[0] > height or sizes[1] > width:
-            raise ValueError(f"the window of {sizes[0]} x {sizes[1]} pixels is larger than the image of {height} x {width}")
+            raise ValueError(
+                f"the window of {sizes[0]} x {sizes[1]} pixels is larger than the image of {height} x {width}"
+            )
         starts = [place((extent - size) / 2) for extent, size in zip((height, width), sizes, strict=True)]
         return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
 
@@ -145,12 +149,15 @@ _LIBRARIES = {"pillow": _pillow, "torchvision": _torchvision, "opencv": _opencv}
 
 
 def named(reference, recipe):
-    """A function of a path, and its name: of a library with what `recipe` says, of `module:function`, or a function itself."""
+    """A function of a path, and its name: of a library with what `recipe` says, of `module:function`, or a function
+    itself."""
     given = [name for name, value in recipe.items() if value is not None]
     if isinstance(reference, str) and reference in _LIBRARIES:
         return _LIBRARIES[reference](Recipe(**{name: recipe[name] for name in given})), reference
     if given:
-        raise ValueError(f"argument `{given[0]}` is for the references {', '.join(_LIBRARIES)}: a function says itself what it does")
+        raise ValueError(
+            f"argument `{given[0]}` is for the references {', '.join(_LIBRARIES)}: a function says itself what it does"
+        )
     if callable(reference):
         return _told(reference), getattr(reference, "__name__", str(reference))
     module, colon, function = str(reference).partition(":")

@@ -6,7 +6,8 @@ import traceback
 def printable(text):
     """A text that changes nothing in a terminal: control characters but line breaks are escaped."""
     return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape", "backslashreplace").decode() for each in str(text)
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape", "backslashreplace").decode()
+        for each in str(text)
     )
 
 

@@ -18,7 +18,21 @@ _LEFT_ALONE = "__gesso_left_alone__"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _REWRITE_IN_PACKAGE = os.path.join(_PACKAGE, "auto_aug") + os.sep
 # Never part of a definition.
-_FOREIGN = {"numpy", "torch", "jax", "jaxlib", "tensorflow", "cupy", "numba", "scipy", "cv2", "PIL", "nose2", "pytest", "optree"}
+_FOREIGN = {
+    "numpy",
+    "torch",
+    "jax",
+    "jaxlib",
+    "tensorflow",
+    "cupy",
+    "numba",
+    "scipy",
+    "cv2",
+    "PIL",
+    "nose2",
+    "pytest",
+    "optree",
+}
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
 
@@ -163,7 +177,11 @@ def _node_of(code):
 def _same_code(node, code):
     """Whether a lambda's tree compiles to `code`; for several lambdas in one line."""
     inner = _find_code(compile(ast.Expression(node), code.co_filename, "eval"), "<lambda>")
-    names = (inner.co_varnames, inner.co_names, inner.co_freevars) == (code.co_varnames, code.co_names, code.co_freevars)
+    names = (inner.co_varnames, inner.co_names, inner.co_freevars) == (
+        code.co_varnames,
+        code.co_names,
+        code.co_freevars,
+    )
     plain = [c for c in inner.co_consts if not isinstance(c, types.CodeType)]
     columns = getattr(code, "co_positions", None)
     if columns is not None:

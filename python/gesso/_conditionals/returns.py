@@ -31,7 +31,10 @@ def _returns_from_loop(node):
 
 
 def _partial_with(node):
-    return any(isinstance(child, ast.With) and _within(child, (ast.Return,)) and not always_returns(child.body) for child in ast.walk(node))
+    return any(
+        isinstance(child, ast.With) and _within(child, (ast.Return,)) and not always_returns(child.body)
+        for child in ast.walk(node)
+    )
 
 
 def why_native(node):

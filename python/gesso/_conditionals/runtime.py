@@ -1,4 +1,5 @@
-"""What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does what Python does."""
+"""What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does
+what Python does."""
 
 from .. import _context, fn
 from .._authoring.constants import Constant
@@ -61,7 +62,8 @@ def plain(value, what):
 
 
 def if_(condition, body, orelse, get, set_, names, count):
-    """An `if` statement. `get` and `set_` read and write the variables `names`; the first `count` are used behind it."""
+    """An `if` statement. `get` and `set_` read and write the variables `names`; the first `count` are used behind
+    it."""
     conditions = enabled()
     if not isinstance(condition, DataNode) or conditions is None:
         if condition:
@@ -113,7 +115,9 @@ def _as_node(conditions, value):
 
 def _merge(first, second, predicate):
     if not same_structure(first, second):
-        raise ValueError(f"{_DIVERGENT}\n'If' output structure: {shown(first)}\n'Else' output structure: {shown(second)}")
+        raise ValueError(
+            f"{_DIVERGENT}\n'If' output structure: {shown(first)}\n'Else' output structure: {shown(second)}"
+        )
 
     def merge(a, b):
         return fn._conditional.merge(a, b, predicate=predicate) if is_defined(a) else a

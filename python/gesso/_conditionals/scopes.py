@@ -1,4 +1,5 @@
-"""The branches that a definition is in while it runs. A batch that comes from outside of a branch is split when it is used inside."""
+"""The branches that a definition is in while it runs. A batch that comes from outside of a branch is split when it is
+used inside."""
 
 from .. import _context, fn
 from ..data_node import DataNode
@@ -51,7 +52,8 @@ class Conditions:
         return self._scopes[-1]
 
     def register(self, nodes, has_inputs=True):
-        """Notes that `nodes` were made in the branch at hand; without inputs they have the whole batch, whatever the branch."""
+        """Notes that `nodes` were made in the branch at hand; without inputs they have the whole batch, whatever the
+        branch."""
         if self._is_splitting:
             return
         scope = self.top if has_inputs else self._scopes[0]

@@ -18,7 +18,11 @@ def _rebuilt(tree, children):
         return None
     if isinstance(tree, dict):
         found = dict(zip(sorted(tree, key=repr), children))
-        return type(tree)((key, found[key]) for key in tree) if type(tree) is not dict else {key: found[key] for key in tree}
+        return (
+            type(tree)((key, found[key]) for key in tree)
+            if type(tree) is not dict
+            else {key: found[key] for key in tree}
+        )
     if isinstance(tree, tuple):
         return type(tree)(*children) if hasattr(tree, "_fields") else type(tree)(children)
     return type(tree)(children)

@@ -7,15 +7,14 @@ from . import engine, library
 
 
 class Place(NamedTuple):
-    """A device, the number of a GPU, how many of its multiprocessors batches may take (0: all), whether files become the same pixels in every run, and
-    the formats of files that are decoded (None: all)."""
+    """A device, the number of a GPU, how many of its multiprocessors batches may take (0: all), whether files become
+    the same pixels in every run, and the formats of files that are decoded (None: all)."""
 
     device: int = library.CPU
     gpu: int = 0
     gpu_multiprocessors: int = 0
     deterministic: bool = False
     formats: bytes | None = None
-
 
 
 def of(pipeline):

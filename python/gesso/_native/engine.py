@@ -111,7 +111,9 @@ def _arrays(table, owner):
     if not step:
         return [_array(address, shapes, dtype, owner) for address in table["data"].tolist()]
     # Side by side: one array, of which the samples are parts.
-    whole = np.asarray(_View(int(table["data"][0]), (count, *shapes), dtype, owner, (step, *_strides(shapes, dtype.itemsize))))
+    whole = np.asarray(
+        _View(int(table["data"][0]), (count, *shapes), dtype, owner, (step, *_strides(shapes, dtype.itemsize)))
+    )
     return parts(whole)
 
 
@@ -132,8 +134,8 @@ class _Origins:
 
 
 class Outcome:
-    """The outputs of a batch: for each a list of arrays (None for samples that failed), a layout, and where they come from; and why samples
-    failed."""
+    """The outputs of a batch: for each a list of arrays (None for samples that failed), a layout, and where they come
+    from; and why samples failed."""
 
     __slots__ = ("outputs", "errors", "batch_size")
 
@@ -144,10 +146,20 @@ class Outcome:
 
 
 class Engine:
-    """Runs one file, one batch at a time. What is made on a GPU is brought to the host, or left there as a `DeviceArray`."""
+    """Runs one file, one batch at a time. What is made on a GPU is brought to the host, or left there as a
+    `DeviceArray`."""
 
     def __init__(
-        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, formats=None, *, num_threads=0, outputs_on_host=True
+        self,
+        serialized,
+        device=_library.CPU,
+        gpu=0,
+        gpu_multiprocessors=0,
+        deterministic=False,
+        formats=None,
+        *,
+        num_threads=0,
+        outputs_on_host=True,
     ):
         self._pipeline = ctypes.c_void_p()
         self._instance = ctypes.c_void_p()
@@ -233,10 +245,13 @@ def _device_inputs(pipeline):
 
 
 def _inputs(inputs, on_device):
-    """The inputs as structures, and what must live while the library reads them. Those whose names are in `on_device` may stay on the GPU."""
+    """The inputs as structures, and what must live while the library reads them. Those whose names are in `on_device`
+    may stay on the GPU."""
     structures, keep = (Input * max(len(inputs), 1))(), []
     for structure, (name, batch) in zip(structures, inputs):
-        stays = name in on_device and bool(batch.arrays) and all(isinstance(array, DeviceArray) for array in batch.arrays)
+        stays = (
+            name in on_device and bool(batch.arrays) and all(isinstance(array, DeviceArray) for array in batch.arrays)
+        )
         samples, shapes = _device_samples(batch) if stays else _samples(batch)
         structure.struct_size = ctypes.sizeof(Input)
         structure.name = name.encode()
@@ -252,7 +267,9 @@ def _origins(batch):
     """Where the samples of a batch come from, as texts of C; None if that is not known of any."""
     if not batch.infos or not any(batch.infos):
         return None
-    return (ctypes.c_char_p * len(batch.infos))(*[info.encode("utf-8", "replace").replace(b"\0", b"?") for info in batch.infos])
+    return (ctypes.c_char_p * len(batch.infos))(
+        *[info.encode("utf-8", "replace").replace(b"\0", b"?") for info in batch.infos]
+    )
 
 
 def _device_samples(batch):

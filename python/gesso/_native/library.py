@@ -1,4 +1,5 @@
-"""The shared library: where it is, its functions and structures by ctypes, its errors. Knows nothing of pipelines in Python."""
+"""The shared library: where it is, its functions and structures by ctypes, its errors. Knows nothing of pipelines in
+Python."""
 
 import ctypes
 import os
@@ -171,7 +172,9 @@ def _load():
     lib.gesso_version.restype = c_char_p
     lib.gesso_abi_version.restype = ctypes.c_uint32
     if lib.gesso_abi_version() != ABI_VERSION:
-        raise ImportError(f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}.")
+        raise ImportError(
+            f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}."
+        )
     for name, arguments in _SIGNATURES.items():
         getattr(lib, name).argtypes = arguments
     for name in _FREES:
@@ -181,7 +184,12 @@ def _load():
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.restype = c_size_t
-    for name in ("gesso_pipeline_input_count", "gesso_pipeline_output_count", "gesso_result_batch_size", "gesso_dataset_count"):
+    for name in (
+        "gesso_pipeline_input_count",
+        "gesso_pipeline_output_count",
+        "gesso_result_batch_size",
+        "gesso_dataset_count",
+    ):
         function = getattr(lib, name)
         function.argtypes, function.restype = [c_void_p], c_size_t
     return lib

@@ -1,4 +1,5 @@
-"""One loaded file that runs small batches of one size and kind: what ctypes needs is made once, so that a call costs little."""
+"""One loaded file that runs small batches of one size and kind: what ctypes needs is made once, so that a call costs
+little."""
 
 import ctypes
 import threading
@@ -50,7 +51,8 @@ class Single:
         self._table = ctypes.addressof(self._tensors)
 
     def run(self, batches):
-        """For each output a list of arrays; `batches`, one for each input, hold dense arrays of the input's type and rank."""
+        """For each output a list of arrays; `batches`, one for each input, hold dense arrays of the input's type and
+        rank."""
         with self._lock:
             self._take(batches)
             return self._outputs(self.run_as_it_is())

@@ -1,4 +1,5 @@
-"""A loaded file that reads its data set by itself: batches one after the other, prepared ahead in threads of the library."""
+"""A loaded file that reads its data set by itself: batches one after the other, prepared ahead in threads of the
+library."""
 
 import ctypes
 import json
@@ -9,11 +10,22 @@ from .engine import Result, _inputs, outcome_of
 
 
 class StreamEngine:
-    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for something. What is made on a
-    GPU is left there, as `DeviceArray`s."""
+    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for
+    something. What is made on a GPU is left there, as `DeviceArray`s."""
 
     def __init__(
-        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, formats=None, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
+        self,
+        serialized,
+        device=_library.CPU,
+        gpu=0,
+        gpu_multiprocessors=0,
+        deterministic=False,
+        formats=None,
+        *,
+        num_threads=0,
+        batch_size=0,
+        prefetch=0,
+        lanes=1,
     ):
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
@@ -69,7 +81,9 @@ class StreamEngine:
         if not handle:
             self._kept = None
             return None
-        return outcome_of(Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count)
+        return outcome_of(
+            Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count
+        )
 
     def end(self):
         """Goes to the end of what was fed."""
@@ -97,7 +111,11 @@ class StreamEngine:
 
     def restart(self, begun, read):
         """Goes on behind `begun` batches; readers with the epoch behind the one that `read` batches have got to."""
-        self._options.first, self._options.next_epoch, self._options.read = begun * self._batch_size, 1, read * self._batch_size
+        self._options.first, self._options.next_epoch, self._options.read = (
+            begun * self._batch_size,
+            1,
+            read * self._batch_size,
+        )
         _library.library().gesso_stream_free(self._stream)
         self._stream = None
 

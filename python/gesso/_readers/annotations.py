@@ -8,7 +8,8 @@ from . import damage, masks, storage
 
 
 class Image:
-    """One image with its objects. `polygons`: rows of (object, first vertex, behind the last one); `runs`: pairs of (object, runs of pixels)."""
+    """One image with its objects. `polygons`: rows of (object, first vertex, behind the last one); `runs`: pairs of
+    (object, runs of pixels)."""
 
     __slots__ = ("name", "id", "width", "height", "boxes", "labels", "polygons", "vertices", "pixel_vertices", "runs")
 

@@ -1,7 +1,8 @@
-"""Annotations that were read once and saved as tables, in DALI's format: `save_preprocessed_annotations` of `fn.readers.coco`.
+"""Annotations that were read once and saved as tables, in DALI's format: `save_preprocessed_annotations` of
+`fn.readers.coco`.
 
-Each file is one table: the number of rows (32 bits; of the boxes that of numbers), then the rows. What belongs to an image is found by an
-offset and a count.
+Each file is one table: the number of rows (32 bits; of the boxes that of numbers), then the rows. What belongs to an
+image is found by an offset and a count.
 """
 
 import os
@@ -44,7 +45,9 @@ def save(folder, images, has_ids, has_pixels):
     try:
         _save(folder, images, has_ids, has_pixels)
     except OSError as error:
-        raise RuntimeError(f"Could not write the preprocessed annotations {folder}: {error.strerror or error}") from None
+        raise RuntimeError(
+            f"Could not write the preprocessed annotations {folder}: {error.strerror or error}"
+        ) from None
 
 
 def _save(folder, images, has_ids, has_pixels):
@@ -56,8 +59,12 @@ def _save(folder, images, has_ids, has_pixels):
     _write_parts(folder, _LABELS, [image.labels for image in images], "offsets.dat", "counts.dat", np.int32)
     if not has_pixels and not any(len(image.polygons) for image in images):
         return
-    _write_parts(folder, _POLYGONS, [image.polygons for image in images], "polygon_offset.dat", "polygons_count.dat", np.int64)
-    _write_parts(folder, _VERTICES, [image.vertices for image in images], "vertices_offset.dat", "vertices_count.dat", np.int64)
+    _write_parts(
+        folder, _POLYGONS, [image.polygons for image in images], "polygon_offset.dat", "polygons_count.dat", np.int64
+    )
+    _write_parts(
+        folder, _VERTICES, [image.vertices for image in images], "vertices_offset.dat", "vertices_count.dat", np.int64
+    )
     if not has_pixels:
         return
     _write(folder, "widths.dat", np.array([image.width for image in images], np.int32))
@@ -68,7 +75,9 @@ def _save(folder, images, has_ids, has_pixels):
         file.write(struct.pack("<I", sum(len(image.runs) for image in images)))
         for image in images:
             for _, counts in image.runs:
-                file.write(struct.pack("<QQQ", image.height, image.width, len(counts)) + np.array(counts, np.uint32).tobytes())
+                file.write(
+                    struct.pack("<QQQ", image.height, image.width, len(counts)) + np.array(counts, np.uint32).tobytes()
+                )
 
 
 def _read(folder, name, dtype, columns=1):
@@ -82,7 +91,9 @@ def _read(folder, name, dtype, columns=1):
     count = max(len(content) - 4, 0) // row_bytes
     rows = np.frombuffer(content[4:], dtype, count * columns).reshape(count, columns)
     if len(content) < 4 or struct.unpack_from("<I", content)[0] != _counted(name, rows):
-        raise RuntimeError(f"The preprocessed annotations {path} have {len(content)} bytes, which is not what their first number says.")
+        raise RuntimeError(
+            f"The preprocessed annotations {path} have {len(content)} bytes, which is not what their first number says."
+        )
     return rows if columns > 1 else rows[:, 0]
 
 
@@ -91,7 +102,9 @@ def _read_parts(folder, table, offsets, counts, width, images):
     rows = _read(folder, name, dtype, columns)
     begins, lengths = _read(folder, offsets, width), _read(folder, counts, width)
     if not len(begins) == len(lengths) == len(images) or np.any(begins < 0) or np.any(begins + lengths > len(rows)):
-        raise RuntimeError(f"The preprocessed annotations {name}, {offsets} and {counts} in {folder} do not fit one another.")
+        raise RuntimeError(
+            f"The preprocessed annotations {name}, {offsets} and {counts} in {folder} do not fit one another."
+        )
     return [rows[begin : begin + length] for begin, length in zip(begins, lengths)]
 
 
@@ -119,8 +132,14 @@ def _fill(images, name, parts):
 
 
 def _load_masks(folder, images):
-    _fill(images, "polygons", _read_parts(folder, _POLYGONS, "polygon_offset.dat", "polygons_count.dat", np.int64, images))
-    _fill(images, "vertices", _read_parts(folder, _VERTICES, "vertices_offset.dat", "vertices_count.dat", np.int64, images))
+    _fill(
+        images, "polygons", _read_parts(folder, _POLYGONS, "polygon_offset.dat", "polygons_count.dat", np.int64, images)
+    )
+    _fill(
+        images,
+        "vertices",
+        _read_parts(folder, _VERTICES, "vertices_offset.dat", "vertices_count.dat", np.int64, images),
+    )
     if not os.path.exists(os.path.join(folder, "masks_rles.dat")):
         return
     _fill(images, "width", _read(folder, "widths.dat", np.int32).tolist())
@@ -133,7 +152,9 @@ def _load_masks(folder, images):
         _, _, length = struct.unpack_from("<QQQ", content, at)
         all_runs.append(np.frombuffer(content, np.uint32, length, at + 24))
         at += 24 + 4 * length
-    parts = _read_parts(folder, ("masks_rles_idx.dat", np.int32, 1), "masks_offset.dat", "mask_count.dat", np.int64, images)
+    parts = _read_parts(
+        folder, ("masks_rles_idx.dat", np.int32, 1), "masks_offset.dat", "mask_count.dat", np.int64, images
+    )
     at = 0
     for image, numbers in zip(images, parts):
         image.runs = list(zip(numbers.tolist(), all_runs[at : at + len(numbers)]))

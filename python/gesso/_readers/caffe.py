@@ -47,7 +47,9 @@ class Caffe(Reader):
     """Reads Caffe's LMDB databases. Outputs: images, and labels."""
 
     schema_name = "readers__Caffe"
-    schema = named_schema = schema("readers__Caffe", "Reads images and labels of Caffe's databases.", _OWN, required=("path",))
+    schema = named_schema = schema(
+        "readers__Caffe", "Reads images and labels of Caffe's databases.", _OWN, required=("path",)
+    )
     shuffles_all = False
 
     def begin(self, node):
@@ -93,7 +95,9 @@ def _spread(indices, weights, count):
     labels = np.zeros(count, weights.dtype)
     indices = indices.ravel()
     if indices.size and not 0 <= indices.min() <= indices.max() < count:
-        raise RuntimeError(f"Label index out of bounds: the indices {indices.tolist()} must be below `num_labels`, {count}.")
+        raise RuntimeError(
+            f"Label index out of bounds: the indices {indices.tolist()} must be below `num_labels`, {count}."
+        )
     labels[indices] = weights.ravel()
     return labels
 

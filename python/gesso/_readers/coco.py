@@ -77,7 +77,8 @@ def pixels(image):
 
 
 class COCO(Reader):
-    """Reads images with their boxes and classes. Outputs: the files' bytes, boxes `[n, 4]`, classes `[n]`, then what was asked for."""
+    """Reads images with their boxes and classes. Outputs: the files' bytes, boxes `[n, 4]`, classes `[n]`, then what
+    was asked for."""
 
     schema_name = "readers__COCO"
     schema = named_schema = schema("readers__COCO", "Reads images with boxes, classes and masks.", _OWN, outputs=3)
@@ -91,7 +92,9 @@ class COCO(Reader):
         if saved:
             for name in _OF_FILE:
                 if name in node.values:
-                    raise RuntimeError(f"`{name}` cannot be given together with `preprocessed_annotations`: those are as they were saved.")
+                    raise RuntimeError(
+                        f"`{name}` cannot be given together with `preprocessed_annotations`: those are as they were saved."
+                    )
         if get("pixelwise_masks") and (get("polygon_masks") or get("masks")):
             raise RuntimeError("`pixelwise_masks` and `polygon_masks` are mutually exclusive")
         if get("polygon_masks") and get("masks"):
@@ -99,5 +102,7 @@ class COCO(Reader):
         found = _Annotated(get)
         if get("save_preprocessed_annotations"):
             has_ids = get("image_ids") or get("save_img_ids")
-            annotations_saved.save(get("save_preprocessed_annotations_dir"), found.images, has_ids, get("pixelwise_masks"))
+            annotations_saved.save(
+                get("save_preprocessed_annotations_dir"), found.images, has_ids, get("pixelwise_masks")
+            )
         return found

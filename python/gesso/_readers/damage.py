@@ -1,4 +1,5 @@
-"""Files that are damaged: whatever reading them comes to, the error says which file, and is one that `on_missing` knows."""
+"""Files that are damaged: whatever reading them comes to, the error says which file, and is one that `on_missing`
+knows."""
 
 import contextlib
 
@@ -13,15 +14,22 @@ def named(where, but=()):
     except Exception as error:
         if isinstance(error, RuntimeError) and where in str(error):
             raise
-        text = str(error) if isinstance(error, (RuntimeError, OSError, ValueError)) else f"{type(error).__name__}: {error}"
+        text = (
+            str(error) if isinstance(error, (RuntimeError, OSError, ValueError)) else f"{type(error).__name__}: {error}"
+        )
         raise RuntimeError(f"Could not read {where}: {text}") from None
 
 
 def with_origins(errors, readers):
-    """Why samples failed, with where each is from. `readers`: for each its name, and by sample what it was read from and its number, as far as they are known."""
+    """Why samples failed, with where each is from. `readers`: for each its name, and by sample what it was read from
+    and its number, as far as they are known."""
     named = {}
     for i, text in errors.items():
-        origins = [words for name, infos, numbers in readers if (words := _origin(text, name, infos[i], numbers and numbers[i]))]
+        origins = [
+            words
+            for name, infos, numbers in readers
+            if (words := _origin(text, name, infos[i], numbers and numbers[i]))
+        ]
         named[i] = f"{' and '.join(origins)}: {text}" if origins else text
     return named
 

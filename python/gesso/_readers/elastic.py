@@ -18,7 +18,10 @@ class Continued:
         self._behind = epoch
         self._at = 0
         # How many samples are left for each shard in the epochs that were begun.
-        self.left = {"epoch": epoch, "sizes": [[len(rest[i :: self.shards]) for i in range(self.shards)] for rest in rests]}
+        self.left = {
+            "epoch": epoch,
+            "sizes": [[len(rest[i :: self.shards]) for i in range(self.shards)] for rest in rests],
+        }
         while order.epoch < epoch:
             order.rest()
 
@@ -85,7 +88,8 @@ def _split(orders, make, shards):
 
 
 def go_on(make, parts, shard):
-    """The order of one shard of the last part, behind all parts. `make(shard, shards)` makes an order from the beginning."""
+    """The order of one shard of the last part, behind all parts. `make(shard, shards)` makes an order from the
+    beginning."""
     orders = None
     for number, (shards, batch_size, batches) in enumerate(parts):
         orders = [make(i, shards) for i in range(shards)] if orders is None else _split(orders, make, shards)

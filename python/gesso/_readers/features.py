@@ -1,4 +1,5 @@
-"""The features of TFRecord readers in a file, as DALI writes them: arguments inside of arguments, for which a description of a file has no place."""
+"""The features of TFRecord readers in a file, as DALI writes them: arguments inside of arguments, for which a
+description of a file has no place."""
 
 import struct
 
@@ -6,8 +7,8 @@ from .._authoring import serialization
 from ..tfrecord import Feature, float32, int64, string
 from . import wire
 
-# Fields of the messages. Of a pipeline: its operators; of an operator: its arguments, its name; of an argument: its name, its type, values of each type,
-# arguments inside of it, whether it is a list.
+# Fields of the messages. Of a pipeline: its operators; of an operator: its arguments, its name; of an argument: its
+# name, its type, values of each type, arguments inside of it, whether it is a list.
 _OPERATOR = 5
 _ARGUMENT, _INSTANCE = 4, 5
 _NAME, _TYPE, _FLOAT, _INT, _TEXT, _BOOL, _PART, _IS_LIST = range(1, 9)
@@ -25,7 +26,9 @@ def of_file(serialized):
         if "features" in arguments and "feature_names" in arguments:
             names = [_value(part) for _, part in _parts(arguments["feature_names"])]
             features = [_feature(part) for _, part in _parts(arguments["features"])]
-            found[next((bytes(value).decode() for number, value in fields if number == _INSTANCE), "")] = dict(zip(names, features))
+            found[next((bytes(value).decode() for number, value in fields if number == _INSTANCE), "")] = dict(
+                zip(names, features)
+            )
     return found
 
 
@@ -79,7 +82,10 @@ def add(serialized, features):
 
 def _arguments(features):
     names = [_argument(f"element {i}", "string", _field(_TEXT, name.encode())) for i, name in enumerate(features)]
-    elements = [_argument(f"element {i}", "TFRecord", b"".join(_of_feature(feature))) for i, feature in enumerate(features.values())]
+    elements = [
+        _argument(f"element {i}", "TFRecord", b"".join(_of_feature(feature)))
+        for i, feature in enumerate(features.values())
+    ]
     lists = (("feature_names", "string", names), ("features", "TFRecord", elements))
     return b"".join(_field(_ARGUMENT, _inner(name, kind, b"".join(parts), True)) for name, kind, parts in lists)
 
@@ -107,7 +113,12 @@ def _argument(name, kind, payload):
 
 
 def _inner(name, kind, payload, is_list):
-    return _field(_NAME, name.encode()) + (_field(_TYPE, kind.encode()) if kind else b"") + payload + _field(_IS_LIST, int(is_list))
+    return (
+        _field(_NAME, name.encode())
+        + (_field(_TYPE, kind.encode()) if kind else b"")
+        + payload
+        + _field(_IS_LIST, int(is_list))
+    )
 
 
 def _field(number, value):
@@ -135,7 +146,9 @@ def rewritten(serialized, described):
 
 
 def _written(described, found):
-    operators = [{**entry, "unreadable": []} if entry["instance"] in found else entry for entry in described["operators"]]
+    operators = [
+        {**entry, "unreadable": []} if entry["instance"] in found else entry for entry in described["operators"]
+    ]
     for entry in operators:
         if entry["instance"] in found:
             entry["arguments"] = {name: value for name, value in entry["arguments"].items() if name != "feature_names"}

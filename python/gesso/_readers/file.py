@@ -76,4 +76,6 @@ class File(Reader):
             return _Files(_given(given, get("labels"), root), root)
         if listed is not None:
             return _Files(files.of_list(listed, root), files.base_of(listed, root))
-        return _Files(files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False)), root)
+        return _Files(
+            files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False)), root
+        )

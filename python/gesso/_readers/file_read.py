@@ -32,5 +32,7 @@ class Read(Operator):
 
 def _path(array):
     if array.ndim != 1 or array.itemsize != 1:
-        raise RuntimeError(f"A path must be one-dimensional text of bytes, got an array of shape {array.shape} and type {array.dtype}.")
+        raise RuntimeError(
+            f"A path must be one-dimensional text of bytes, got an array of shape {array.shape} and type {array.dtype}."
+        )
     return array.tobytes().rstrip(b"\0").decode("utf-8", "surrogateescape")

@@ -5,7 +5,9 @@ import os
 
 from . import storage
 
-IMAGES_AND_SOUND = "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
+IMAGES_AND_SOUND = (
+    "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
+)
 
 
 def _matches(name, patterns, case_sensitive):
@@ -15,7 +17,8 @@ def _matches(name, patterns, case_sensitive):
 
 
 def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):
-    """(path, label) of the files in the folders of `root`; the label is the number of the folder, in order of their names."""
+    """(path, label) of the files in the folders of `root`; the label is the number of the folder, in order of their
+    names."""
     if storage.is_remote(root):
         names = [path.split("/") for path in storage.below(root)]
         inside = {folder: [] for folder in sorted({parts[0] for parts in names if len(parts) > 1})}
@@ -43,7 +46,8 @@ def below(root, patterns):
 
 
 def of_list(path, root):
-    """(path, label) of each line `path label` of a text file; paths are relative to `root`, else to the list's folder."""
+    """(path, label) of each line `path label` of a text file; paths are relative to `root`, else to the list's
+    folder."""
     base = base_of(path, root)
     found = []
     for number, line in enumerate(storage.text(path).split("\n"), 1):
@@ -53,7 +57,9 @@ def of_list(path, root):
         try:
             found.append((joined(base, name.strip()), int(label)))
         except ValueError:
-            raise RuntimeError(f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.') from None
+            raise RuntimeError(
+                f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.'
+            ) from None
     return found
 
 
@@ -84,7 +90,8 @@ def joined(base, path):
 
 
 def of_arguments(get, pattern):
-    """The paths that a reader's arguments name: `files`, the lines of `file_list`, or all below `file_root` that match `file_filter`."""
+    """The paths that a reader's arguments name: `files`, the lines of `file_list`, or all below `file_root` that match
+    `file_filter`."""
     root, listed, given = get("file_root"), get("file_list"), get("files")
     if listed is not None and given is not None:
         raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")

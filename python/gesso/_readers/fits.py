@@ -28,12 +28,15 @@ class _Images:
         images = fits_file.images(path, self._indices)
         for part, image, dtype in zip(self._indices, images, self._dtypes or []):
             if dtype_of(image) != DALIDataType(dtype):
-                raise RuntimeError(f"Part {part} of {path} has the type {image.dtype}, but `dtypes` says {DALIDataType(dtype).name}.")
+                raise RuntimeError(
+                    f"Part {part} of {path} has the type {image.dtype}, but `dtypes` says {DALIDataType(dtype).name}."
+                )
         return images, path
 
 
 class Fits(Reader):
-    """Reads images of FITS files. `hdu_indices`: which parts of a file, one for each output; the first part is 1. Types are those of the files."""
+    """Reads images of FITS files. `hdu_indices`: which parts of a file, one for each output; the first part is 1. Types
+    are those of the files."""
 
     schema_name = "experimental__readers__Fits"
     schema = named_schema = schema("experimental__readers__Fits", "Reads images of FITS files.", _OWN, outputs=1)

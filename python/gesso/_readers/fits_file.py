@@ -138,7 +138,9 @@ def images(path, indices):
             for number in range(1, max(wanted) + 1):
                 cards = _header(file, path)
                 if cards is None:
-                    raise RuntimeError(f"The FITS file {path} has {number - 1} parts, but part {max(wanted)} is wanted.")
+                    raise RuntimeError(
+                        f"The FITS file {path} has {number - 1} parts, but part {max(wanted)} is wanted."
+                    )
                 begin, size = file.tell(), _bytes(cards)
                 if number in wanted:
                     try:

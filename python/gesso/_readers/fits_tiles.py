@@ -108,7 +108,9 @@ def _stored(table, row, method, count, dtype, settings):
         width = settings.get("BYTEPIX", 4)
         if width not in _RICE or kind.kind == "f":
             raise RuntimeError(f"RICE for {width} bytes a pixel")
-        return _rice(data, count, width, max(int(settings.get("BLOCKSIZE", 32)), 1)).view("u1" if width == 1 else f"i{width}"), True
+        return _rice(data, count, width, max(int(settings.get("BLOCKSIZE", 32)), 1)).view(
+            "u1" if width == 1 else f"i{width}"
+        ), True
     size = count * kind.itemsize
     data = data if method == "NOCOMPRESS" else _gunzipped(data, size)
     if len(data) != size:

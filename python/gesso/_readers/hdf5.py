@@ -59,7 +59,9 @@ class _Rows:
                 file = self._h5py.File(storage.open_file(path).stream() if storage.is_remote(path) else path, "r")
                 datasets = [file[name] for name in self._names]
             except KeyError as error:
-                raise RuntimeError(f"{path} has no such dataset: {error.args[0]}; it has {_names(file, self._h5py)}.") from None
+                raise RuntimeError(
+                    f"{path} has no such dataset: {error.args[0]}; it has {_names(file, self._h5py)}."
+                ) from None
             except OSError as error:
                 raise RuntimeError(f"Could not open file {path}: {error}") from None
             while len(self._open) >= _OPEN:
@@ -99,10 +101,13 @@ def _array(value):
 
 
 class HDF5(Reader):
-    """Reads rows of datasets in HDF5 files: the first dimension of each dataset counts samples. `datasets`: their names, one for each output."""
+    """Reads rows of datasets in HDF5 files: the first dimension of each dataset counts samples. `datasets`: their
+    names, one for each output."""
 
     schema_name = "readers__HDF5"
-    schema = named_schema = schema("readers__HDF5", "Reads rows of datasets in HDF5 files.", _OWN, required=("datasets",), outputs=1)
+    schema = named_schema = schema(
+        "readers__HDF5", "Reads rows of datasets in HDF5 files.", _OWN, required=("datasets",), outputs=1
+    )
     in_files = False
 
     def output_count(self, node):

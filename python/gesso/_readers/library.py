@@ -34,4 +34,6 @@ def require_local(node, *names):
     """Raises for paths in an object store, which the library does not read."""
     for name in names:
         if storage.is_remote(node.values_of(name) or ""):
-            raise RuntimeError(f"`{node.operator.display}` reads files of this machine, but `{name}` is {node.values_of(name)}.")
+            raise RuntimeError(
+                f"`{node.operator.display}` reads files of this machine, but `{name}` is {node.values_of(name)}."
+            )

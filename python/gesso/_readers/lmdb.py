@@ -1,4 +1,5 @@
-"""LMDB files, read only: the values in the order of their keys. Nothing is mapped: a file that is cut off while it is read is an error, not a crash."""
+"""LMDB files, read only: the values in the order of their keys. Nothing is mapped: a file that is cut off while it is
+read is an error, not a crash."""
 
 import os
 import struct

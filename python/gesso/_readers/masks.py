@@ -50,7 +50,8 @@ def of_runs(counts, height, width):
 
 
 def runs_of_text(text):
-    """Runs as numbers, of COCO's compressed text: digits of 5 bits; from the third on the difference to the one before the last."""
+    """Runs as numbers, of COCO's compressed text: digits of 5 bits; from the third on the difference to the one before
+    the last."""
     runs, at = [], 0
     while at < len(text):
         value = shift = 0

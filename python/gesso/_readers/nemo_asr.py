@@ -8,7 +8,8 @@ import numpy as np
 from .. import fn
 from .._tensors.enums import DALIDataType
 from .._tensors.feeding import Batch
-from ..math import floor, min as minimum
+from ..math import floor
+from ..math import min as minimum
 from . import storage
 from .source import Reader, schema
 
@@ -46,7 +47,9 @@ def _lines(path):
             try:
                 yield _Speech(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise RuntimeError(f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}") from None
+                raise RuntimeError(
+                    f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}"
+                ) from None
 
 
 class _Manifests:
@@ -70,7 +73,8 @@ class _Manifests:
 
 
 class _Decoder:
-    """Decodes files and cuts out what a manifest says; a second pipeline resamples those that have another rate than wanted."""
+    """Decodes files and cuts out what a manifest says; a second pipeline resamples those that have another rate than
+    wanted."""
 
     def __init__(self, node):
         get = node.values_of
@@ -110,7 +114,9 @@ def _pipeline(node, wanted):
     with pipeline:
         encoded = fn.external_source(name="encoded", dtype=DALIDataType.UINT8, ndim=1)
         offset, duration = (fn.external_source(name=name, dtype=exact, ndim=0) for name in ("offset", "duration"))
-        audio, rate = fn.decoders.audio(encoded, dtype=dtype if wanted is None else DALIDataType.FLOAT, downmix=get("downmix", True))
+        audio, rate = fn.decoders.audio(
+            encoded, dtype=dtype if wanted is None else DALIDataType.FLOAT, downmix=get("downmix", True)
+        )
         start = floor(offset * fn.cast(rate, dtype=exact))
         left = fn.cast(fn.shapes(audio)[0], dtype=exact) - start
         count = minimum(floor(duration * fn.cast(rate, dtype=exact)), left)
@@ -125,7 +131,9 @@ class NemoAsr(Reader):
     """Reads speech. Outputs: audio, and what was asked for of its sample rate, its text and its number."""
 
     schema_name = "readers__NemoAsr"
-    schema = named_schema = schema("readers__NemoAsr", "Reads speech that NeMo's manifests list.", _OWN, required=("manifest_filepaths",))
+    schema = named_schema = schema(
+        "readers__NemoAsr", "Reads speech that NeMo's manifests list.", _OWN, required=("manifest_filepaths",)
+    )
 
     def begin(self, node):
         """Reads the manifests."""

@@ -90,8 +90,8 @@ def _spread(name, values, count):
 
 
 def _ends(values, extent):
-    """Start and end in a dimension. Both are rounded, so that the extent depends on the start. Products are of 32 bits, unless a relative shape
-    is added to a relative start: so DALI rounds."""
+    """Start and end in a dimension. Both are rounded, so that the extent depends on the start. Products are of 32 bits,
+    unless a relative shape is added to a relative start: so DALI rounds."""
 
     def scaled(name):
         return float(np.float32(values[name]) * np.float32(extent))
@@ -125,7 +125,8 @@ _PARSING = threading.Lock()
 
 
 class _File:
-    """An array in a local file, of which the rows are read that a slice is in. Not mapped: who cuts a mapped file short ends the process."""
+    """An array in a local file, of which the rows are read that a slice is in. Not mapped: who cuts a mapped file short
+    ends the process."""
 
     def __init__(self, file, size):
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -197,7 +198,9 @@ class Numpy(Reader):
     schema_name = "readers__Numpy"
     # The library reads whole arrays.
     interpreted = (*_REGION, "roi_axes", "out_of_bounds_policy", "fill_value")
-    schema = named_schema = schema("readers__Numpy", "Reads arrays from `.npy` files.", _OWN, outputs=1, tensors=_REGION)
+    schema = named_schema = schema(
+        "readers__Numpy", "Reads arrays from `.npy` files.", _OWN, outputs=1, tensors=_REGION
+    )
 
     def begin(self, node):
         """Finds the files."""

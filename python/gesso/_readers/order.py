@@ -10,13 +10,13 @@ _FIXED_SEED = 524287
 class Order:
     """Indices of samples, endlessly; `batch` gives those of a batch.
 
-    Epochs follow each other without a gap: a batch may have samples of two. With `pad_last_batch` it repeats the last sample instead.
-    """
+    Epochs follow each other without a gap: a batch may have samples of two. With `pad_last_batch` it repeats the last
+    sample instead."""
 
     def __init__(self, size, seed, options, shuffles_all=True, restarts=False, groups=None):
-        """`options`: the arguments of the reader. `shuffles_all`: `random_shuffle` shuffles the list of samples, too. `restarts`:
-        `shuffle_after_epoch` shuffles the list as it was at first, not as it was before. `groups`: the samples of each file, if
-        `shuffle_after_epoch` shuffles files."""
+        """`options`: the arguments of the reader. `shuffles_all`: `random_shuffle` shuffles the list of samples, too.
+        `restarts`: `shuffle_after_epoch` shuffles the list as it was at first, not as it was before. `groups`: the
+        samples of each file, if `shuffle_after_epoch` shuffles files."""
         self.size = size
         self.is_random = options.get("random_shuffle", False)
         self.shard = options.get("shard_id", 0)

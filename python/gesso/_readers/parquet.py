@@ -1,4 +1,5 @@
-"""`fn.readers.parquet`: rows of Parquet files, by the package `pyarrow`. A file is read by row groups, some of which are kept."""
+"""`fn.readers.parquet`: rows of Parquet files, by the package `pyarrow`. A file is read by row groups, some of which
+are kept."""
 
 import numpy as np
 
@@ -28,7 +29,13 @@ class _Arrow:
 
     def _is_bytes(self, kind):
         types = self.pyarrow.types
-        tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_string, types.is_large_string)
+        tests = (
+            types.is_binary,
+            types.is_large_binary,
+            types.is_fixed_size_binary,
+            types.is_string,
+            types.is_large_string,
+        )
         return any(test(kind) for test in tests)
 
     def _is_list(self, kind):
@@ -36,7 +43,9 @@ class _Arrow:
         return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
     def _is_number(self, kind):
-        return kind.num_fields == 0 and (self.pyarrow.types.is_primitive(kind) and not self.pyarrow.types.is_temporal(kind))
+        return kind.num_fields == 0 and (
+            self.pyarrow.types.is_primitive(kind) and not self.pyarrow.types.is_temporal(kind)
+        )
 
     def kind(self, schema, name, path):
         """The type of a column, or of a field of a column that has fields: `image.bytes`."""
@@ -56,7 +65,9 @@ class _Arrow:
             fields = ", ".join(f"`{name}.{element.field(i).name}`" for i in range(element.num_fields))
             raise RuntimeError(f"`{name}` in {path} has fields: name one of them, {fields}.")
         if not self._is_number(element) and not (element == plain and self._is_bytes(element)):
-            raise RuntimeError(f"`{name}` in {path} has the type {kind}, expected numbers, truth values, bytes, text, or lists of numbers.")
+            raise RuntimeError(
+                f"`{name}` in {path} has the type {kind}, expected numbers, truth values, bytes, text, or lists of numbers."
+            )
         return str(plain)
 
     def column(self, table, name):
@@ -87,7 +98,9 @@ class _Arrow:
             return values.to_numpy(zero_copy_only=False)
         lengths = set(self.compute.list_value_length(values).to_pylist())
         if len(lengths) > 1:
-            raise RuntimeError(f"the value is a list of lists of {min(lengths)} to {max(lengths)} elements, expected equally many in each")
+            raise RuntimeError(
+                f"the value is a list of lists of {min(lengths)} to {max(lengths)} elements, expected equally many in each"
+            )
         if not lengths:
             lengths = {values.type.list_size if self.pyarrow.types.is_fixed_size_list(values.type) else 0}
         inner = self._nested(values.flatten())
@@ -158,11 +171,13 @@ class _Groups:
 
 
 class Parquet(Reader):
-    """Reads rows of Parquet files. `columns`: one for each output; `image.bytes` is the field `bytes` of the column `image`. `cache_size`: megabytes of
-    row groups that are kept in memory."""
+    """Reads rows of Parquet files. `columns`: one for each output; `image.bytes` is the field `bytes` of the column
+    `image`. `cache_size`: megabytes of row groups that are kept in memory."""
 
     schema_name = "readers__Parquet"
-    schema = named_schema = schema("readers__Parquet", "Reads rows of Parquet files.", _OWN, required=("columns",), outputs=1)
+    schema = named_schema = schema(
+        "readers__Parquet", "Reads rows of Parquet files.", _OWN, required=("columns",), outputs=1
+    )
     shuffles_all = False
     in_files = False
 

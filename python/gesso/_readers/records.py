@@ -34,7 +34,9 @@ class _Indexed:
         where = f"{self.paths[number]} at index {at}"
         data = self._files[number].read_at(at, length)
         if len(data) != length:
-            raise RuntimeError(f"Error reading from {where}: the file ends within a record of {length} bytes. Does the index belong to it?")
+            raise RuntimeError(
+                f"Error reading from {where}: the file ends within a record of {length} bytes. Does the index belong to it?"
+            )
         return data, where
 
 
@@ -73,7 +75,9 @@ class _Features(_Indexed):
         data, where = self.bytes(index)
         length = struct.unpack_from("<Q", data)[0] if len(data) >= _FRAME else -1
         if length != len(data) - _FRAME:
-            raise RuntimeError(f"No record of {len(data)} bytes begins in {where}: the index does not belong to this file.")
+            raise RuntimeError(
+                f"No record of {len(data)} bytes begins in {where}: the index does not belong to this file."
+            )
         with damage.named(where):
             found = _example(data[12 : 12 + length])
             return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
@@ -131,7 +135,9 @@ class TFRecord(Reader):
     """Reads `Example`s of TFRecord files; `features` names the outputs: feature > what it is."""
 
     schema_name = "readers__TFRecord"
-    named_schema = schema("readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path"))
+    named_schema = schema(
+        "readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path")
+    )
     # The name that DALI's files have.
     schema = dataclasses.replace(named_schema, alias="readers___TFRecord")
     shuffles_all = False
@@ -215,7 +221,9 @@ class MXNet(Reader):
     """Reads RecordIO files. Outputs: images, and labels."""
 
     schema_name = "readers__MXNet"
-    schema = named_schema = schema("readers__MXNet", "Reads images and labels of RecordIO files.", _OWN, required=("path", "index_path"))
+    schema = named_schema = schema(
+        "readers__MXNet", "Reads images and labels of RecordIO files.", _OWN, required=("path", "index_path")
+    )
     shuffles_all = False
 
     def begin(self, node):

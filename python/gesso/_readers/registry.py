@@ -16,7 +16,23 @@ from .video import OlderVideo, Video, VideoResize
 from .webdataset import Webdataset
 
 _READ_HERE = (Fits, HDF5, Parquet, Read)
-_ALL = (*_READ_HERE, File, Caffe, Caffe2, COCO, Csv, MXNet, NemoAsr, Numpy, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
+_ALL = (
+    *_READ_HERE,
+    File,
+    Caffe,
+    Caffe2,
+    COCO,
+    Csv,
+    MXNet,
+    NemoAsr,
+    Numpy,
+    Sequence,
+    TFRecord,
+    Video,
+    OlderVideo,
+    VideoResize,
+    Webdataset,
+)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,

@@ -1,4 +1,5 @@
-"""What readers of tables have in common: packages that are installed by those who need them, and files that must fit together."""
+"""What readers of tables have in common: packages that are installed by those who need them, and files that must fit
+together."""
 
 import numpy as np
 

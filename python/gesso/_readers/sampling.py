@@ -1,4 +1,5 @@
-"""Orders that users decide: a list of numbers, a function of the epoch, or weights. The interface is that of `order.Order`."""
+"""Orders that users decide: a list of numbers, a function of the epoch, or weights. The interface is that of
+`order.Order`."""
 
 import numpy as np
 
@@ -30,7 +31,9 @@ class Sampled:
     def _check(self, indices):
         wrong = [index for index in indices if not 0 <= index < self._samples]
         if not len(indices) or wrong:
-            raise IndexError(f"A sampler must give numbers from 0 to {self._samples - 1}; got {wrong[:5] if wrong else 'none'}.")
+            raise IndexError(
+                f"A sampler must give numbers from 0 to {self._samples - 1}; got {wrong[:5] if wrong else 'none'}."
+            )
 
     def _indices(self):
         if self._probabilities is not None:
@@ -57,7 +60,8 @@ class Sampled:
         return found
 
     def _dealt(self, indices):
-        """Every `num_shards`-th one; those that are too few for a last round go to the shards that have one more in DALI's count."""
+        """Every `num_shards`-th one; those that are too few for a last round go to the shards that have one more in
+        DALI's count."""
         rounds, shards = len(indices) // self.shards, self.shards
         edges = [len(indices) * i // shards for i in range(shards + 1)]
         longer = [i for i in range(shards) if edges[i + 1] - edges[i] > rounds]

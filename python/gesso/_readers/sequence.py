@@ -22,7 +22,9 @@ _OWN = {
 class _Sequences:
     def __init__(self, root, length, step, stride):
         if min(length, step, stride) < 1:
-            raise RuntimeError(f"`sequence_length`, `step` and `stride` must be at least 1, got {length}, {step} and {stride}.")
+            raise RuntimeError(
+                f"`sequence_length`, `step` and `stride` must be at least 1, got {length}, {step} and {stride}."
+            )
         self.found = []
         try:
             folders = sorted(entry.path for entry in os.scandir(root) if entry.is_dir())
@@ -70,8 +72,12 @@ class Sequence(Reader):
         for i, info in enumerate(infos):
             shapes = {column[i].shape for column in decoded}
             if len(shapes) > 1:
-                raise RuntimeError(f"The frames of the sequence that begins with {info} have different shapes: {sorted(shapes)}.")
-        return [Batch([np.stack([column[i] for column in decoded]) for i in range(batch_size)], images.dtype, "FHWC", infos)]
+                raise RuntimeError(
+                    f"The frames of the sequence that begins with {info} have different shapes: {sorted(shapes)}."
+                )
+        return [
+            Batch([np.stack([column[i] for column in decoded]) for i in range(batch_size)], images.dtype, "FHWC", infos)
+        ]
 
 
 def _decoder(node, length):

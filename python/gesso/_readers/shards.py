@@ -32,16 +32,23 @@ def _of_environment():
 
 
 def of(shards):
-    """(shard_id, num_shards) of what a reader's `shards` says: "torch" asks `torch.distributed`, "jax" its processes, "env" the variables that
-    torchrun, Open MPI, Slurm and MPICH set; "auto" asks all in this order. A pair is itself."""
+    """(shard_id, num_shards) of what a reader's `shards` says: "torch" asks `torch.distributed`, "jax" its processes,
+    "env" the variables that torchrun, Open MPI, Slurm and MPICH set; "auto" asks all in this order. A pair is
+    itself."""
     if isinstance(shards, (tuple, list)):
         shard, count = shards
         return int(shard), int(count)
     if shards not in NAMES:
         raise ValueError(f"`shards` must be one of {NAMES} or a pair (shard_id, num_shards), got {shards!r}.")
     ways = {"torch": (_of_torch,), "jax": (_of_jax,), "env": (_of_environment,)}
-    found = next((pair for way in ways.get(shards, (_of_torch, _of_environment, _of_jax)) if (pair := way()) is not None), None)
+    found = next(
+        (pair for way in ways.get(shards, (_of_torch, _of_environment, _of_jax)) if (pair := way()) is not None), None
+    )
     if found is None and shards != "auto":
-        what = {"torch": "`torch.distributed` is not initialized", "jax": "jax is not imported", "env": "no variable says the rank"}[shards]
+        what = {
+            "torch": "`torch.distributed` is not initialized",
+            "jax": "jax is not imported",
+            "env": "no variable says the rank",
+        }[shards]
         raise RuntimeError(f"`shards={shards!r}`: {what}.")
     return found or (0, 1)

@@ -10,7 +10,8 @@ from .._authoring.operator import Operator
 from .._authoring.schema import Argument, Schema
 from .._tensors.enums import dtype_of
 from .._tensors.feeding import Batch
-from . import damage, elastic, shards as _shards, storage
+from . import damage, elastic, storage
+from . import shards as _shards
 from .order import Order
 from .sampling import Sampled
 
@@ -57,10 +58,11 @@ class Reader(Operator):
     interpreted = ()
 
     def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
-        """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place of shuffling; `weights`, how
-        likely each sample is drawn, with replacement; `shards`, where `shard_id` and `num_shards` come from ("auto", "torch", "jax", "env", or a
-        pair); `on_missing`, what becomes of a sample that cannot be read: "raise", "skip" (the next one is read) or "pad" (the last one that could
-        be read takes its place)."""
+        """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place
+        of shuffling; `weights`, how likely each sample is drawn, with replacement; `shards`, where `shard_id` and
+        `num_shards` come from ("auto", "torch", "jax", "env", or a pair); `on_missing`, what becomes of a sample that
+        cannot be read: "raise", "skip" (the next one is read) or "pad" (the last one that could be read takes its
+        place)."""
         if on_missing not in ("raise", "skip", "pad"):
             raise ValueError(f'`on_missing` must be "raise", "skip" or "pad", got {on_missing!r}.')
         if sampler is not None and weights is not None:
@@ -73,7 +75,11 @@ class Reader(Operator):
     @property
     def only_in_python(self):
         """Arguments that were given and that files have no place for."""
-        given = {"sampler": self._sampler is not None, "weights": self._weights is not None, "on_missing": self._on_missing != "raise"}
+        given = {
+            "sampler": self._sampler is not None,
+            "weights": self._weights is not None,
+            "on_missing": self._on_missing != "raise",
+        }
         return [name for name, is_given in given.items() if is_given]
 
     def expected(self, node):
@@ -81,8 +87,8 @@ class Reader(Operator):
         return ""
 
     def begin(self, node):
-        """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from: a text, or
-        a list with one for each output."""
+        """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the
+        sample is from: a text, or a list with one for each output."""
         raise NotImplementedError
 
     def start(self, node, restarts=False):
@@ -115,14 +121,18 @@ class Reader(Operator):
             options = {**options, "shard_id": shard, "num_shards": shards}
         if self._sampler is not None or self._weights is not None:
             return Sampled(samples.size, self._sampler, self._weights, options)
-        return Order(samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(samples, "groups", None))
+        return Order(
+            samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(samples, "groups", None)
+        )
 
     def history(self, node, batches, batch_size):
-        """How `batches` were read, as parts: [shards, batch size, batches]. Only who goes on with another number of shards adds one."""
+        """How `batches` were read, as parts: [shards, batch size, batches]. Only who goes on with another number of
+        shards adds one."""
         return [*node.parts, [node.order.shards, batch_size, batches - sum(part[2] for part in node.parts)]]
 
     def skip(self, node, batches, batch_size, history=None):
-        """Goes to where so many batches were given; `history` says in which parts, if there were several or they differ from how it is now."""
+        """Goes to where so many batches were given; `history` says in which parts, if there were several or they differ
+        from how it is now."""
         now = [node.order.shards, batch_size]
         parts = history or [[*now, batches]]
         if parts[-1][:2] != now:
@@ -158,7 +168,10 @@ class Reader(Operator):
             row, number = self._read(node, index, first, i)
             rows.append(row)
             numbers.append(number)
-        infos = [info if isinstance(info, list) else [info, *[info if self.names_all else ""] * (columns - 1)] for _, info in rows]
+        infos = [
+            info if isinstance(info, list) else [info, *[info if self.names_all else ""] * (columns - 1)]
+            for _, info in rows
+        ]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
         for i in range(columns):
@@ -211,9 +224,13 @@ def _check_alike(arrays, infos):
     first = arrays[0]
     for array, info in zip(arrays, infos):
         if array.dtype != first.dtype:
-            raise RuntimeError(f"Inconsistent data type in the batch: {_name(array)} in {info}, {_name(first)} in {infos[0]}.")
+            raise RuntimeError(
+                f"Inconsistent data type in the batch: {_name(array)} in {info}, {_name(first)} in {infos[0]}."
+            )
         if array.ndim != first.ndim:
-            raise RuntimeError(f"Inconsistent data dimensionality in the batch: {array.ndim} in {info}, {first.ndim} in {infos[0]}.")
+            raise RuntimeError(
+                f"Inconsistent data dimensionality in the batch: {array.ndim} in {info}, {first.ndim} in {infos[0]}."
+            )
 
 
 def _name(array):
@@ -223,7 +240,9 @@ def _name(array):
 def _check_shards(name, options, shuffles_all):
     shards, shard = options.get("num_shards", 1), options.get("shard_id", 0)
     if not 0 <= shard < shards:
-        raise RuntimeError(f"The `shard_id` of `{name}` must be from 0 to {shards - 1}, as `num_shards` is {shards}; got {shard}.")
+        raise RuntimeError(
+            f"The `shard_id` of `{name}` must be from 0 to {shards - 1}, as `num_shards` is {shards}; got {shard}."
+        )
     if shuffles_all and options.get("random_shuffle") and options.get("shuffle_after_epoch"):
         raise RuntimeError("shuffle_after_epoch and random_shuffle cannot be both true")
     if options.get("stick_to_shard") and options.get("shuffle_after_epoch"):

@@ -1,7 +1,8 @@
-"""Files where they are: on this machine, or in an object store (`s3://`, `gs://`, `az://`, `http://`, `https://`) by the package `obstore`.
+"""Files where they are: on this machine, or in an object store (`s3://`, `gs://`, `az://`, `http://`, `https://`) by
+the package `obstore`.
 
-Credentials and endpoints come from the environment variables that the stores' own tools read (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`,
-`GOOGLE_SERVICE_ACCOUNT`, ...), or from the machine's role. Knows no readers.
+Credentials and endpoints come from the environment variables that the stores' own tools read (`AWS_ACCESS_KEY_ID`,
+`AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, ...), or from the machine's role. Knows no readers.
 """
 
 import datetime
@@ -20,7 +21,8 @@ _SCHEMES = ("s3", "gs", "az", "http", "https")
 _URL = re.compile(rf"({'|'.join(_SCHEMES)})://([^/]+)/?(.*)", re.DOTALL)
 # A request that fails is sent again so often, and for so long.
 _RETRIES, _PATIENCE = 5, datetime.timedelta(seconds=60)
-# A transfer may take as long as bytes come: without any for so long it has failed. The whole of it only ends one that trickles for good.
+# A transfer may take as long as bytes come: without any for so long it has failed. The whole of it only ends one that
+# trickles for good.
 _STALLED, _LONGEST = datetime.timedelta(seconds=30), datetime.timedelta(days=1)
 # Files that are read from beginning to end come in pieces of this size.
 _PIECE = 4 << 20
@@ -36,7 +38,9 @@ def is_remote(path):
 @functools.lru_cache
 def _store(root, process):
     """What `obstore` makes of a bucket or a host, for each process: its threads do not survive a fork."""
-    from_url = _extras.needed("obstore.store", f"`{root}` is in an object store: to read there", "cloud", RuntimeError).from_url
+    from_url = _extras.needed(
+        "obstore.store", f"`{root}` is in an object store: to read there", "cloud", RuntimeError
+    ).from_url
     retries = {"max_retries": _RETRIES, "retry_timeout": _PATIENCE}
     allowed = root.startswith("http://") or any(
         os.environ.get(name, "").startswith("http://") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -52,7 +56,11 @@ def _parts(path):
 
 def _failed(path, error):
     # The library's messages have details of its own in lines behind the first one.
-    text = str(error).strip().splitlines()[0] if isinstance(error, Exception) and str(error).strip() else type(error).__name__
+    text = (
+        str(error).strip().splitlines()[0]
+        if isinstance(error, Exception) and str(error).strip()
+        else type(error).__name__
+    )
     text = (error.strerror or text) if isinstance(error, OSError) else text
     return RuntimeError(f"Could not open file {path}: {text}")
 
@@ -180,7 +188,9 @@ def below(root):
     """The names of all files below `root`, relative to it and sorted."""
     if not is_remote(root):
         found = [
-            os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root, followlinks=True) for name in names
+            os.path.relpath(os.path.join(folder, name), root)
+            for folder, _, names in os.walk(root, followlinks=True)
+            for name in names
         ]
         return sorted(found)
     store, prefix = _parts(root)

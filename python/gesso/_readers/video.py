@@ -1,5 +1,5 @@
-"""`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames. The library reads them, the order
-is decided here."""
+"""`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames.
+The library reads them, the order is decided here."""
 
 from .. import ops
 from .._authoring import schema as _schema
@@ -55,10 +55,13 @@ class _Sequences(Samples):
 
 
 class Video(Reader):
-    """Reads sequences of frames of video files: `[frames, height, width, 3]`, and labels, numbers of frames and times as they are asked for."""
+    """Reads sequences of frames of video files: `[frames, height, width, 3]`, and labels, numbers of frames and times
+    as they are asked for."""
 
     schema_name = "experimental__readers__Video"
-    schema = named_schema = schema(schema_name, "Reads sequences of frames of videos.", _NEWER, required=("sequence_length",), outputs=1)
+    schema = named_schema = schema(
+        schema_name, "Reads sequences of frames of videos.", _NEWER, required=("sequence_length",), outputs=1
+    )
 
     def __init__(self, *, enable_frame_num=None, **keywords):
         if enable_frame_num is not None:
@@ -79,7 +82,9 @@ class OlderVideo(Video):
     """As `experimental.readers.video`, with the arguments of DALI's older reader."""
 
     schema_name = "readers__Video"
-    schema = named_schema = schema(schema_name, "Reads sequences of frames of videos.", _OLDER, required=("sequence_length",), outputs=1)
+    schema = named_schema = schema(
+        schema_name, "Reads sequences of frames of videos.", _OLDER, required=("sequence_length",), outputs=1
+    )
 
 
 # Arguments of `resize` that the reader has itself, or has no place for.
@@ -89,15 +94,22 @@ _NOT_RESIZED = {"dtype", "image_type", "save_attrs", "preserve", "seed", "bytes_
 def _resized():
     """The schema of `readers.video_resize`: the reader's arguments, and those of `resize`."""
     made = schema(
-        "readers__VideoResize", "Reads sequences of frames of videos, resized as by `resize`.", _OLDER, required=("sequence_length",), outputs=1
+        "readers__VideoResize",
+        "Reads sequences of frames of videos, resized as by `resize`.",
+        _OLDER,
+        required=("sequence_length",),
+        outputs=1,
     )
     of_resize = _schema.find("Resize").arguments
-    made.arguments.update({name: argument for name, argument in of_resize.items() if name not in _NOT_RESIZED | made.arguments.keys()})
+    made.arguments.update(
+        {name: argument for name, argument in of_resize.items() if name not in _NOT_RESIZED | made.arguments.keys()}
+    )
     return made
 
 
 class VideoResize(OlderVideo):
-    """As `readers.video` with a `resize` behind it, whose arguments it takes along with its own. It is these two operators, also in files."""
+    """As `readers.video` with a `resize` behind it, whose arguments it takes along with its own. It is these two
+    operators, also in files."""
 
     schema_name = "readers__VideoResize"
     schema = named_schema = _resized()
@@ -105,7 +117,10 @@ class VideoResize(OlderVideo):
     def __init__(self, *, device="cpu", **keywords):
         resizing, reading = self._divided(keywords)
         shown = {name: reading[name] for name in ("_module", "_display_name") if name in reading}
-        self._reader, self._resize = OlderVideo(device=device, **reading), ops.Resize(device=device, **resizing, **shown)
+        self._reader, self._resize = (
+            OlderVideo(device=device, **reading),
+            ops.Resize(device=device, **resizing, **shown),
+        )
 
     def __call__(self, *inputs, **keywords):
         resizing, reading = self._divided(keywords)

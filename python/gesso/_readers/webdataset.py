@@ -1,4 +1,5 @@
-"""`fn.readers.webdataset`: samples in tar archives. Files whose names are equal up to the first dot are the components of one sample."""
+"""`fn.readers.webdataset`: samples in tar archives. Files whose names are equal up to the first dot are the components
+of one sample."""
 
 import os
 
@@ -97,7 +98,9 @@ def of_archive(path):
             raise RuntimeError(f"Error reading from {path}: {error}") from None
     if found and found[-1][1] + found[-1][2] > archive.size:
         name, offset, size = found[-1]
-        raise RuntimeError(f"Error reading from {path}: the archive ends within {name}, {offset + size - archive.size} bytes too early.")
+        raise RuntimeError(
+            f"Error reading from {path}: the archive ends within {name}, {offset + size - archive.size} bytes too early."
+        )
     for name, offset, size in found:
         stem, extension = split_name(name)
         if not os.path.basename(stem):
@@ -114,7 +117,9 @@ def of_index(path):
     lines = storage.text(path).splitlines()
     head = lines[0].split() if lines else []
     if len(head) < 2 or head[0] not in _VERSIONS:
-        raise RuntimeError(f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}.")
+        raise RuntimeError(
+            f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}."
+        )
     if len(lines) - 1 < int(head[1]) or int(head[1]) <= 0:
         raise RuntimeError(f'Malformed index file at "{path}": {len(lines) - 1} lines of samples, expected {head[1]}.')
     width = 4 if head[0] == "v1.2" else 3
@@ -122,7 +127,9 @@ def of_index(path):
     for number, line in enumerate(lines[1 : int(head[1]) + 1], 2):
         words = line.split()
         if not words or len(words) % width:
-            raise RuntimeError(f'Malformed index file at "{path}" line {number}: {len(words)} words, expected a multiple of {width}.')
+            raise RuntimeError(
+                f'Malformed index file at "{path}" line {number}: {len(words)} words, expected a multiple of {width}.'
+            )
         parts = [(words[k], int(words[k + 1]), int(words[k + 2])) for k in range(0, len(words), width)]
         if any(offset < _BLOCK or size < 0 for _, offset, size in parts):
             raise RuntimeError(f'Malformed index file at "{path}" line {number}: no file can be there.')
@@ -151,10 +158,14 @@ class _Archives:
         self._count = len(get("ext"))
         self._dtypes = [DALIDataType(dtype) for dtype in get("dtypes") or [DALIDataType.UINT8] * self._count]
         if len(self._dtypes) != self._count:
-            raise RuntimeError(f"Number of extensions does not match the number of types: {self._count} and {len(self._dtypes)}.")
+            raise RuntimeError(
+                f"Number of extensions does not match the number of types: {self._count} and {len(self._dtypes)}."
+            )
         self._missing = get("missing_component_behavior", "")
         if self._missing not in _MISSING:
-            raise RuntimeError(f"Invalid value for missing_component_behavior '{self._missing}'; expected one of {_MISSING[1:]}.")
+            raise RuntimeError(
+                f"Invalid value for missing_component_behavior '{self._missing}'; expected one of {_MISSING[1:]}."
+            )
         self.paths, self.samples, self.groups = paths, [], []
         for number, path in enumerate(paths):
             first = len(self.samples)
@@ -199,13 +210,17 @@ class _Archives:
             return np.empty(0, dtype), ""
         offset, size = place
         if size % dtype.itemsize:
-            raise RuntimeError(f"Error in index file at {where}: component size and dtype incompatible: {size} bytes of {dtype}.")
+            raise RuntimeError(
+                f"Error in index file at {where}: component size and dtype incompatible: {size} bytes of {dtype}."
+            )
         # The header in front of it says how long a file is.
         data = self._files[number].read_at(offset - _BLOCK, size + _BLOCK)
         if len(data) != size + _BLOCK:
             raise RuntimeError(f"Error reading from {where}: the archive ends within a component of {size} bytes.")
         if _number(data[124:136]) != size:
-            raise RuntimeError(f"Error reading from {where}: no file of {size} bytes begins there. Does the index belong to this archive?")
+            raise RuntimeError(
+                f"Error reading from {where}: no file of {size} bytes begins there. Does the index belong to this archive?"
+            )
         name = data[:100].split(b"\0")[0].decode("utf-8", "replace")
         if data[257:262] == b"ustar" and (prefix := data[345:500].split(b"\0")[0]):
             name = f"{prefix.decode('utf-8', 'replace')}/{name}"
@@ -213,7 +228,8 @@ class _Archives:
 
 
 class Webdataset(Reader):
-    """Reads samples of tar archives. `ext`: for each output the extension of its component, or several with `;` between them."""
+    """Reads samples of tar archives. `ext`: for each output the extension of its component, or several with `;` between
+    them."""
 
     schema_name = "readers__Webdataset"
     schema = named_schema = schema(

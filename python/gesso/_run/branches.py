@@ -1,5 +1,5 @@
-"""Branches of conditionals that hold Python functions: there the batch is split and merged in the interpreter, and what stands inside of such a
-branch runs as a batch of its own, with as many samples as the branch has."""
+"""Branches of conditionals that hold Python functions: there the batch is split and merged in the interpreter, and what
+stands inside of such a branch runs as a batch of its own, with as many samples as the branch has."""
 
 import numpy as np
 
@@ -20,7 +20,9 @@ class Branches:
     def __init__(self, operators, is_function):
         self._of_edge, self._of_node = {}, {}
         for node in operators:
-            inside = max((self._of_edge[edge.name] for edge in [*node.inputs, *node.tensors.values()]), key=len, default=())
+            inside = max(
+                (self._of_edge[edge.name] for edge in [*node.inputs, *node.tensors.values()]), key=len, default=()
+            )
             self._of_node[id(node)] = inside
             for i, edge in enumerate(node.outputs):
                 self._of_edge[edge.name] = self._behind(node, inside, i)
@@ -46,7 +48,9 @@ class Branches:
     def path(self, node):
         """The branches that the operator is in, as far as they are batches of their own."""
         if is_merge(node):
-            return tuple(step for step in self._of_node[id(node)] if step[0] in self._held and step[0] != _predicate(node))
+            return tuple(
+                step for step in self._of_node[id(node)] if step[0] in self._held and step[0] != _predicate(node)
+            )
         return tuple(step for step in self._of_node[id(node)] if step[0] in self._held)
 
 
@@ -82,7 +86,11 @@ def _some(batch, numbers):
 
 
 def _check_alike(first, second):
-    if first.arrays and second.arrays and (first.dtype != second.dtype or first.arrays[0].ndim != second.arrays[0].ndim):
+    if (
+        first.arrays
+        and second.arrays
+        and (first.dtype != second.dtype or first.arrays[0].ndim != second.arrays[0].ndim)
+    ):
         raise RuntimeError(
             f"The branches of a conditional give different data: {first.dtype} of {first.arrays[0].ndim} dimensions where the condition "
             f"holds, {second.dtype} of {second.arrays[0].ndim} where it does not. Both must have one type and number of dimensions."

@@ -1,5 +1,5 @@
-"""The state of a pipeline: how many batches it gave, and in how many shards its readers read them. Readers go there without reading; random numbers
-are drawn again."""
+"""The state of a pipeline: how many batches it gave, and in how many shards its readers read them. Readers go there
+without reading; random numbers are drawn again."""
 
 import json
 import warnings
@@ -41,7 +41,9 @@ def read(saved):
         raise ValueError(f"the checkpoint has version {version!r}, expected {_VERSION}: another Gesso wrote it")
     for name, value in (("batches", batches), ("iter", iteration), ("epoch_idx", epoch)):
         if type(value) is not int or not 0 <= value <= _MOST:
-            raise ValueError(f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {_MOST}")
+            raise ValueError(
+                f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {_MOST}"
+            )
     if seed is not None and type(seed) is not int:
         raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
     if not isinstance(state.get("readers", {}), dict):

@@ -1,8 +1,10 @@
-"""Engines of one description. A layout that data brings along changes what a file means, so there is one for each combination of layouts."""
+"""Engines of one description. A layout that data brings along changes what a file means, so there is one for each
+combination of layouts."""
 
 import copy
 
-from .._authoring import schema as _schema, serialization
+from .._authoring import schema as _schema
+from .._authoring import serialization
 from .._threads.interrupts import let
 
 

@@ -7,7 +7,9 @@ import numpy as np
 
 def _same(metas, key, what):
     values = [meta[key] for meta in metas]
-    assert all(value == values[0] for value in values), f"Reader Operator should have the same {what} in all the pipelines."
+    assert all(value == values[0] for value in values), (
+        f"Reader Operator should have the same {what} in all the pipelines."
+    )
     return values[0]
 
 
@@ -26,7 +28,8 @@ class Shards:
         # Of this epoch: samples of each shard in the order of the iterators, and by the shards' numbers.
         self.sizes = self.first_sizes = self.whole
         self.read = np.zeros(self.count, np.int64)
-        # What is left of epochs that other shards began: samples of each shard. Behind them comes the epoch of this number.
+        # What is left of epochs that other shards began: samples of each shard. Behind them comes the epoch of this
+        # number.
         self.left, self.epoch = [], 0
 
     def begin_left(self, left):
@@ -86,8 +89,9 @@ class Shards:
 
 
 def ends(metas, lefts, batch_size):
-    """Behind how many batches each epoch ends, one after the other, where batches are filled from the next epoch. `lefts`: for each reader what is left of
-    epochs that other shards began, or None. Of readers of several sizes the largest says so."""
+    """Behind how many batches each epoch ends, one after the other, where batches are filled from the next epoch.
+    `lefts`: for each reader what is left of epochs that other shards began, or None. Of readers of several sizes the
+    largest says so."""
     largest = max(range(len(metas)), key=lambda i: metas[i]["epoch_size"] // metas[i]["number_of_shards"])
     shards = Shards([metas[largest]])
     if lefts[largest] is not None:

@@ -1,9 +1,11 @@
-"""A graph from a file: for files with readers and other operators that run in the interpreter. What the library runs alone needs no graph here."""
+"""A graph from a file: for files with readers and other operators that run in the interpreter. What the library runs
+alone needs no graph here."""
 
 import dataclasses
 from types import SimpleNamespace
 
-from .._authoring import schema as _schema, serialization
+from .._authoring import schema as _schema
+from .._authoring import serialization
 from .._authoring.arguments import TypedValue
 from .._authoring.video_input import TARGET
 from .._readers import features
@@ -59,7 +61,10 @@ def _origin(bookkeeping):
 
 
 def _display(entry, name):
-    given = [(entry.get("bookkeeping", {}).get(key) or entry["arguments"].get(key) or [""])[0] for key in ("_module", "_display_name")]
+    given = [
+        (entry.get("bookkeeping", {}).get(key) or entry["arguments"].get(key) or [""])[0]
+        for key in ("_module", "_display_name")
+    ]
     return ".".join(given) if all(given) else entry.get("name", name)
 
 
@@ -99,8 +104,12 @@ def _reader(node, features_of):
 
 def _input(pipeline, entry, edges):
     if entry.get("operator") == TARGET:
-        raise NotImplementedError(f"the file has the input of videos `{entry['name']}` beside readers that run in Python: such a file cannot be run")
-    node = FileNode(pipeline, entry["name"], _schema.find(serialization.SOURCE), entry["device"], entry, ("input", entry["name"]))
+        raise NotImplementedError(
+            f"the file has the input of videos `{entry['name']}` beside readers that run in Python: such a file cannot be run"
+        )
+    node = FileNode(
+        pipeline, entry["name"], _schema.find(serialization.SOURCE), entry["device"], entry, ("input", entry["name"])
+    )
     for name, value in (("dtype", entry["dtype"]), ("ndim", entry["ndim"])):
         if value is not None:
             value = int(DALIDataType[_NUMBERS[value]]) if name == "dtype" else value
@@ -115,7 +124,9 @@ def _input(pipeline, entry, edges):
 
 
 # Types as descriptions name them > as `DALIDataType` does.
-_NUMBERS = {serialization._dtype_name(dtype): dtype.name for dtype in list(DALIDataType)[1:13] if dtype.name != "STRING"}
+_NUMBERS = {
+    serialization._dtype_name(dtype): dtype.name for dtype in list(DALIDataType)[1:13] if dtype.name != "STRING"
+}
 
 
 def _operator(pipeline, entry, edges, place):
@@ -127,7 +138,9 @@ def _operator(pipeline, entry, edges, place):
         node.inputs = [_on(edges[edge], device) for edge, device in zip(entry["inputs"], wanted)]
         node.tensors = {keyword: _on(edges[edge], "cpu") for keyword, edge in entry["argument_inputs"].items()}
     except KeyError as error:
-        raise RuntimeError(f"operator `{entry['name']}` (`{name}`): nothing before it makes its input {error}") from None
+        raise RuntimeError(
+            f"operator `{entry['name']}` (`{name}`): nothing before it makes its input {error}"
+        ) from None
     made = "gpu" if node.device in ("gpu", "mixed") else "cpu"
     devices = entry.get("output_devices") or [made] * len(entry["outputs"])
     for i, (edge, device) in enumerate(zip(entry["outputs"], devices)):
@@ -142,7 +155,9 @@ def _on(edge, device):
 
 def graph(pipeline, described, serialized):
     """(operators, outputs) of a file."""
-    features_of = features.of_file(serialized) if any("TFRecord" in entry["name"] for entry in described["operators"]) else {}
+    features_of = (
+        features.of_file(serialized) if any("TFRecord" in entry["name"] for entry in described["operators"]) else {}
+    )
     edges = {}
     inputs = sorted(described["inputs"], key=lambda entry: entry["place"] or 0)
     nodes = [_input(pipeline, entry, edges) for entry in inputs]

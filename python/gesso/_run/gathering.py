@@ -48,14 +48,18 @@ class Gathering:
             node = next((node for node in self._operators if node.name == name), None)
             group = getattr(node, "group_of_sources", None)
             if group is not None and group.callback is not None:
-                message = f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
+                message = (
+                    f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
+                )
                 raise RuntimeError(_context.add_words(message))
         self._feed_input(name, data, layout)
 
     def _feed_input(self, name, data, layout=None, copy=True):
         declared = self._execution.inputs.get(name)
         if declared is None:
-            raise KeyError(f'Could not find an input operator with name "{name}". The pipeline has {sorted(self._execution.inputs)}.')
+            raise KeyError(
+                f'Could not find an input operator with name "{name}". The pipeline has {sorted(self._execution.inputs)}.'
+            )
         if "videos" in declared:
             copy = not (declared["no_copy"] or is_constant(data))
         batch = to_batch(data, self._max_batch_size, layout, copy)
@@ -72,7 +76,8 @@ class Gathering:
         """Called before each batch, for subclasses that feed inputs there. May raise StopIteration."""
 
     def _gather(self):
-        """Runs sources and takes what was fed; raises StopIteration at the end of an epoch. What was gathered before a Ctrl-C is there the next time."""
+        """Runs sources and takes what was fed; raises StopIteration at the end of an epoch. What was gathered before a
+        Ctrl-C is there the next time."""
         try:
             # Those in workers first.
             for group in sorted(self._groups, key=lambda group: not group.parallel):
@@ -109,7 +114,8 @@ class Gathering:
     def _is_fed(self):
         inputs = self._execution.inputs
         return all(
-            self._fed.get(name) or declared["repeat_last"] and name in self._last_fed or _has_more(declared) for name, declared in inputs.items()
+            self._fed.get(name) or declared["repeat_last"] and name in self._last_fed or _has_more(declared)
+            for name, declared in inputs.items()
         )
 
     def _take_fed(self):

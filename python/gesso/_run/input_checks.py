@@ -26,11 +26,15 @@ def check_declared(name, declared, batch):
     if not batch.arrays:
         return
     if dtype is not None and dtype != DALIDataType.NO_TYPE and batch.dtype != dtype:
-        raise RuntimeError(f"ExternalSource expected data of type {name_of(dtype)} and got: {name_of(batch.dtype)}. The input is `{name}`.")
+        raise RuntimeError(
+            f"ExternalSource expected data of type {name_of(dtype)} and got: {name_of(batch.dtype)}. The input is `{name}`."
+        )
     rank = batch.arrays[0].ndim
     expected = len(layout) if ndim is None and layout else ndim
     if expected is not None and expected >= 0 and rank != expected:
-        raise RuntimeError(f"ExternalSource expected data with {expected} dimensions and got {rank} dimensions. The input is `{name}`.")
+        raise RuntimeError(
+            f"ExternalSource expected data with {expected} dimensions and got {rank} dimensions. The input is `{name}`."
+        )
     if layout and batch.layout and batch.layout != layout:
         raise RuntimeError(f'Expected data with layout: "{layout}" and got: "{batch.layout}". The input is `{name}`.')
     if layout and not batch.layout:

@@ -1,5 +1,6 @@
-"""Pipelines that need the interpreter for readers only, and only for those that the library has, too: they run as one stream of the library, which
-reads, computes and has several batches under way. Order, numbers and errors are those of `stages`, which runs all other pipelines."""
+"""Pipelines that need the interpreter for readers only, and only for those that the library has, too: they run as one
+stream of the library, which reads, computes and has several batches under way. Order, numbers and errors are those of
+`stages`, which runs all other pipelines."""
 
 import threading
 
@@ -7,7 +8,8 @@ from .._authoring import serialization
 from .._authoring.seeds import assign
 from .._native import library
 from .._native.stream import StreamEngine
-from .._readers import damage, features as _features, storage
+from .._readers import damage, storage
+from .._readers import features as _features
 from .._readers.caffe import Caffe, Caffe2
 from .._readers.coco import COCO
 from .._readers.csv import Csv
@@ -21,7 +23,8 @@ from .._readers.webdataset import Webdataset
 from ..tfrecord import string
 from .stages import failed, is_python
 
-# Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for the last.
+# Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for
+# the last.
 _LANES_OF_GPU = 4
 # Threads of a pipeline that names no number.
 _THREADS = 4
@@ -49,8 +52,8 @@ _OF_FILES = (Webdataset, TFRecord, MXNet)
 
 
 def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
-    """For a stream that keeps `depth` batches ready: batches that are worked on at once, threads of each, and batches that may be read ahead.
-    There are no more lanes than threads, so that these are not more than were asked for."""
+    """For a stream that keeps `depth` batches ready: batches that are worked on at once, threads of each, and batches
+    that may be read ahead. There are no more lanes than threads, so that these are not more than were asked for."""
     threads = num_threads or _THREADS
     count = min(most, threads) if device == library.GPU else 1
     return {"lanes": count, "num_threads": threads // count, "prefetch": depth + count}
@@ -69,7 +72,11 @@ def _is_local(node):
     root = node.values_of("file_root")
     given = [node.values_of(name) or [] for name in _LISTS]
     listed = [path for paths in given for path in ([paths] if isinstance(paths, str) else paths)]
-    patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ()), node.values_of("file_filter", "")]
+    patterns = [
+        *(node.values_of("file_filters") or ()),
+        *(node.values_of("dir_filters") or ()),
+        node.values_of("file_filter", ""),
+    ]
     if root == "" or any(map(storage.is_remote, _paths(node))):
         return False
     if any(_WILD & set(pattern) for pattern in patterns):
@@ -82,7 +89,8 @@ def _is_local(node):
 
 
 def _is_whole(node):
-    """Whether the arguments say no more than the library understands: none that is `interpreted`, no features that files have no place for."""
+    """Whether the arguments say no more than the library understands: none that is `interpreted`, no features that
+    files have no place for."""
     if any(name in node.values for name in node.operator.interpreted):
         return False
     features = getattr(node.operator, "features", {}).values()
@@ -90,7 +98,8 @@ def _is_whole(node):
 
 
 def _is_native(node, restarts, device):
-    """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there, and it alone keeps to `formats`."""
+    """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there, and
+    it alone keeps to `formats`."""
     is_on_device = node.device == "gpu" and device == library.GPU
     is_video = isinstance(node.operator, Video) and (is_on_device or node.pipeline.formats is not None)
     if not is_video and (type(node.operator) not in _PATHS or isinstance(node.operator, Video)):
@@ -98,7 +107,9 @@ def _is_native(node, restarts, device):
     if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1 or not _is_whole(node):
         return False
     # With checkpoints samples are shuffled from the order of the files for every epoch, which the library does not do.
-    return (not (restarts and node.values_of("shuffle_after_epoch")) or isinstance(node.operator, _OF_FILES)) and _is_local(node)
+    return (
+        not (restarts and node.values_of("shuffle_after_epoch")) or isinstance(node.operator, _OF_FILES)
+    ) and _is_local(node)
 
 
 def _is_plain(node, history, batch_size):
@@ -108,9 +119,12 @@ def _is_plain(node, history, batch_size):
 
 
 def opened(pipeline, parameters, place, state):
-    """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says what is wrong with it."""
+    """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says
+    what is wrong with it."""
     readers = [node for node in pipeline._operators if is_python(node)]
-    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"], place.device) for node in readers):
+    if not pipeline._prepares_ahead() or not all(
+        _is_native(node, parameters["enable_checkpointing"], place.device) for node in readers
+    ):
         return None
     histories, batch_size = (state or {}).get("readers", {}), pipeline.max_batch_size
     if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
@@ -118,7 +132,9 @@ def opened(pipeline, parameters, place, state):
     assign(pipeline._operators, parameters["seed"])
     settings = lanes(place.device, pipeline.num_threads, pipeline._queue_depth())
     try:
-        file = _features.written(serialization.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters), readers)
+        file = _features.written(
+            serialization.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters), readers
+        )
         engine = StreamEngine(file, *place, batch_size=batch_size, **settings)
         begun = state["batches"] if state else 0
         engine.skip(begun)
@@ -155,7 +171,9 @@ class Reading:
         if not outcome.errors:
             return outcome.outputs, {}
         infos = {name: _Infos(files, number) for name, files in self._files.items()}
-        return outcome.outputs, damage.with_origins(outcome.errors, [(name, found, found.numbers()) for name, found in infos.items()])
+        return outcome.outputs, damage.with_origins(
+            outcome.errors, [(name, found, found.numbers()) for name, found in infos.items()]
+        )
 
     def _reader_in(self, text):
         """The reader that an error of the library names."""
@@ -204,8 +222,8 @@ class Reading:
 
 
 class _Files:
-    """Which samples the batches of a reader are of, from number `first` on: found out by drawing their order again, if somebody asks. `size`: how
-    many the library found; `left`: batches behind which the epoch was left."""
+    """Which samples the batches of a reader are of, from number `first` on: found out by drawing their order again, if
+    somebody asks. `size`: how many the library found; `left`: batches behind which the epoch was left."""
 
     def __init__(self, node, size, restarts, batch_size, first=0, left=None):
         self._node, self._size, self._restarts, self._batch_size = node, size, restarts, batch_size

@@ -1,4 +1,5 @@
-"""Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of what comes out."""
+"""Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of
+what comes out."""
 
 import functools
 import json
@@ -9,7 +10,7 @@ from .. import _context
 from .._authoring import call_site, serialization
 from .._authoring.video_input import DECLARED, TARGET, VideoInput, Videos
 from .._native import device_choice, library
-from .._native.engine import Engine, describe  # noqa: F401
+from .._native.engine import Engine, describe
 from .._native.stream import StreamEngine
 from .._tensors.device_array import on_host
 from .._tensors.enums import DALIDataType
@@ -53,7 +54,8 @@ def pass_on(done, waiting):
 
 
 class Execution:
-    """What a built pipeline runs on. `inputs`: by name what was declared; `outputs`: (device, dtype, ndim, layout) each."""
+    """What a built pipeline runs on. `inputs`: by name what was declared; `outputs`: (device, dtype, ndim, layout)
+    each."""
 
     def __init__(self, run, inputs, outputs, max_batch_size, on_error, origins):
         self._run = run
@@ -89,7 +91,9 @@ class Execution:
     def check_outside(self):
         """Raises in a thread that makes a batch: in a function that the batch is made by."""
         if threading.get_ident() in self._making:
-            raise RuntimeError("a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one.")
+            raise RuntimeError(
+                "a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one."
+            )
 
     def _batch(self, fed):
         batch_size = self._batch_size(fed)
@@ -104,8 +108,12 @@ class Execution:
             index = min(errors)
             raise RuntimeError(self._explained(errors[index], index))
         if errors and self._on_error == "skip":
-            results = [([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results]
-        return tuple(self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))), errors
+            results = [
+                ([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results
+            ]
+        return tuple(
+            self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))
+        ), errors
 
     def _batch_size(self, fed):
         if any("videos" in declared for declared in self.inputs.values()):
@@ -161,7 +169,8 @@ def explained(message, origins, lead=""):
 
 
 def _opener(pipeline, origins):
-    # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with it.
+    # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with
+    # it.
     place, threads = device_choice.of(pipeline), pipeline.num_threads or 0
 
     def open_engine(serialized, outputs_on_host=False):
@@ -257,7 +266,9 @@ def _of_videos(pipeline, serialized, video, inputs, outputs):
 def of_file(pipeline, serialized):
     """The execution of a pipeline that came from a file."""
     described = json.loads(describe(serialized))
-    outputs = [(output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]]
+    outputs = [
+        (output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]
+    ]
     inputs = {}
     for source in described["inputs"]:
         flags = {name: bool(values and values[0]) for name, values in source.get("arguments", {}).items()}

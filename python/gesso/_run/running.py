@@ -81,7 +81,8 @@ class Running(Asking, Loading, Gathering):
                 warn_unused(group, unused)
 
     def start_py_workers(self):
-        """Starts the worker processes of parallel sources. Call it before anything that does not survive a fork, such as CUDA."""
+        """Starts the worker processes of parallel sources. Call it before anything that does not survive a fork, such
+        as CUDA."""
         if self._description is None:
             self._build_graph()
         if self._workers is None and any(group.parallel for group in self._groups):
@@ -122,7 +123,8 @@ class Running(Asking, Loading, Gathering):
             checkpoint.restore(self, state)
 
     def _saved_state(self):
-        """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random one."""
+        """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
+        one."""
         state = checkpoint.read(self._checkpoint) if self._checkpoint is not None else None
         self._run_seed = self._seed
         if state is not None:
@@ -145,7 +147,9 @@ class Running(Asking, Loading, Gathering):
             if self._api_type is None:
                 self._api_type = api_type
             if api_type != self._api_type:
-                raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}")
+                raise RuntimeError(
+                    f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
+                )
         return _Unchecked(self)
 
     _check_api_type_scope = _scope
@@ -155,11 +159,14 @@ class Running(Asking, Loading, Gathering):
         self._skip_api_check = not enable
 
     def _one_batch(self, is_ahead=True):
-        """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an epoch."""
+        """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an
+        epoch."""
         taken, self._interrupted = self._interrupted, None
         if taken is None:
             self._gather()
-            if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
+            if any(declared["blocking"] for declared in self._execution.inputs.values()) and (
+                self._waiting or not self._is_fed()
+            ):
                 self._waiting.append(Future())
                 return self._add(self._waiting[-1])
             try:
@@ -198,7 +205,8 @@ class Running(Asking, Loading, Gathering):
                     self._last_iter = True
 
     def _outputs(self, prepare):
-        """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there for who asks next."""
+        """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there
+        for who asks next."""
         # The library is called by other threads.
         library.check_interrupt()
         future, given = None, False
@@ -253,7 +261,8 @@ class Running(Asking, Loading, Gathering):
             self._begin_asking()
 
     def run(self, cuda_stream=None, /, **pipeline_inputs):
-        """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs `prefetch_queue_depth=1`."""
+        """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs
+        `prefetch_queue_depth=1`."""
         if pipeline_inputs and not self._can_feed_by_name():
             raise RuntimeError(_NO_INPUTS)
         if cuda_stream is not None:
@@ -286,7 +295,8 @@ class Running(Asking, Loading, Gathering):
         return self._prefetch_queue_depth <= 1
 
     def __iter__(self):
-        """Batches until the epoch ends: that of the sources, or that of the readers. Then the pipeline is reset, and the next loop is the next epoch."""
+        """Batches until the epoch ends: that of the sources, or that of the readers. Then the pipeline is reset, and
+        the next loop is the next epoch."""
         self.build()
         end = self._end_of_epoch()
         while end is None or self._consumed < end:
@@ -335,7 +345,8 @@ class Running(Asking, Loading, Gathering):
             self._workers.reset(self._groups)
 
     def restart(self):
-        """Begins the next epoch of the readers at once, in the middle of one. Batches that were prepared are thrown away."""
+        """Begins the next epoch of the readers at once, in the middle of one. Batches that were prepared are thrown
+        away."""
         self.build()
         checkpoint.next_epoch(self)
 

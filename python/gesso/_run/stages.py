@@ -1,4 +1,5 @@
-"""Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
+"""Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the
+interpreter."""
 
 import functools
 import weakref
@@ -14,7 +15,8 @@ from .._tensors.enums import DALIDataType, dtype_of, to_numpy_type
 from .._tensors.feeding import Batch
 from .._threads.background import Ahead
 from ..data_node import DataNode
-from .branches import Branches, is_split, run as run_conditional
+from .branches import Branches, is_split
+from .branches import run as run_conditional
 from .engines_by_layout import LayoutEngines
 
 # Elements of a constant that a file may have.
@@ -52,8 +54,9 @@ def _edges(node):
 
 
 def _levels(operators, is_here, is_inside):
-    """For each operator the stage that it belongs to: behind everything in the interpreter (`is_here`) that it needs. What a branch of a file's own
-    makes (`is_inside`) has the samples of that branch alone, and no stage can hand it on: it is made in the stage that reads it."""
+    """For each operator the stage that it belongs to: behind everything in the interpreter (`is_here`) that it needs.
+    What a branch of a file's own makes (`is_inside`) has the samples of that branch alone, and no stage can hand it on:
+    it is made in the stage that reads it."""
     levels = {id(node): 0 for node in operators}
     # A round follows one value through the interpreter, so that there are fewer rounds than operators.
     for _ in operators:
@@ -86,8 +89,9 @@ def _is_made_on_gpu(edge):
 
 
 class Stage:
-    """One file: what it needs from earlier stages, what it gives, and the branches that it is in. What is made on a GPU stays there if an operator of
-    another stage or the pipeline's user wants it there (`stays`); if only Python functions read it, the library brings it to the host."""
+    """One file: what it needs from earlier stages, what it gives, and the branches that it is in. What is made on a GPU
+    stays there if an operator of another stage or the pipeline's user wants it there (`stays`); if only Python
+    functions read it, the library brings it to the host."""
 
     def __init__(self, path, operators, needed, given, stays, parameters, open_engine):
         self.path = path
@@ -96,14 +100,18 @@ class Stage:
         self.given = given
         external = schema.find(serialization.SOURCE)
         on_device = {edge.name for node in operators for edge in node.inputs if edge.device == "gpu"}
-        stands = [_Stand(edge, "gpu" if edge.name in on_device and _is_made_on_gpu(edge) else "cpu", external) for edge in needed]
+        stands = [
+            _Stand(edge, "gpu" if edge.name in on_device and _is_made_on_gpu(edge) else "cpu", external)
+            for edge in needed
+        ]
         outputs = [(edge.name, "gpu" if edge.name in stays else "cpu", None, None) for edge in given]
         description = serialization.describe(stands + operators, outputs, parameters)
         open_engine = functools.partial(open_engine, outputs_on_host=not stays)
         self.engine = LayoutEngines(description, open_engine) if outputs else None
 
     def run(self, batch_size, values, fed):
-        """Adds what it gives to `values`; returns the errors of samples. In their places stand others, so that what follows can go on."""
+        """Adds what it gives to `values`; returns the errors of samples. In their places stand others, so that what
+        follows can go on."""
         if self.engine is None:
             return {}
         if batch_size == 0:
@@ -182,15 +190,20 @@ def _keep(node, inputs, batch_size, values):
 
 
 def _common_infos(inputs):
-    """Where the samples of all `inputs` come from, as the library hands it on: None where they are of different places."""
+    """Where the samples of all `inputs` come from, as the library hands it on: None where they are of different
+    places."""
     if not inputs or any(len(batch.arrays) != len(inputs[0].arrays) for batch in inputs):
         return None
-    known = [{info for info in infos if info} for infos in zip(*[batch.infos or [""] * len(batch.arrays) for batch in inputs])]
+    known = [
+        {info for info in infos if info}
+        for infos in zip(*[batch.infos or [""] * len(batch.arrays) for batch in inputs])
+    ]
     return None if any(len(infos) > 1 for infos in known) else [next(iter(infos), "") for infos in known]
 
 
 class _Sources:
-    """Readers and constants, which need nothing of the pipeline. If `is_ahead`, a thread makes their next batch while this one is worked on.
+    """Readers and constants, which need nothing of the pipeline. If `is_ahead`, a thread makes their next batch while
+    this one is worked on.
 
     When nobody has it any more, `readers` close what they have open: nodes of a graph may live longer.
     """
@@ -236,8 +249,8 @@ class StagedGraph:
     """Runs a graph that has Python functions."""
 
     def __init__(self, operators, outputs, parameters, open_engine, reads_ahead=False, on_gpu=False):
-        """`reads_ahead`: readers may be a batch ahead, as all batches have the same number of samples. `on_gpu`: whether there is a GPU for what
-        is to run there."""
+        """`reads_ahead`: readers may be a batch ahead, as all batches have the same number of samples. `on_gpu`:
+        whether there is a GPU for what is to run there."""
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
         self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
@@ -269,7 +282,8 @@ class StagedGraph:
         self._upload = self._to_gpu(parameters, open_engine) if on_gpu else None
 
     def _to_gpu(self, parameters, open_engine):
-        """A last stage, which brings outputs to the GPU that were made on the host and are wanted there; None without any."""
+        """A last stage, which brings outputs to the GPU that were made on the host and are wanted there; None without
+        any."""
 
         def is_there(edge):
             is_video = getattr(edge.source, "stays_on_gpu", False)
@@ -351,7 +365,9 @@ class StagedGraph:
             if is_split(node):
                 taken = [bool(np.asarray(array)) == (i == 0) for array in predicate.arrays]
                 step = (node.tensors["predicate"].name, i)
-                batches.numbers[(*path, step)] = [number for number, is_in in zip(batches.numbers[path], taken) if is_in]
+                batches.numbers[(*path, step)] = [
+                    number for number, is_in in zip(batches.numbers[path], taken) if is_in
+                ]
 
     def skip(self, batches, readers, batch_size):
         """Goes to where so many batches were given; `readers` says how readers had done so."""

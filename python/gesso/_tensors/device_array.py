@@ -1,4 +1,5 @@
-"""Arrays in memory of a GPU, as the library makes them: looked at and lent without a copy, brought to the host when somebody reads them."""
+"""Arrays in memory of a GPU, as the library makes them: looked at and lent without a copy, brought to the host when
+somebody reads them."""
 
 import contextlib
 import ctypes
@@ -74,10 +75,11 @@ def device_of_address(address):
 
 
 class _Returns:
-    """Takes memory back that others may still work on. A thread waits for the GPU, so that a training loop which lets a batch go does not; one wait
-    is for all that came meanwhile."""
+    """Takes memory back that others may still work on. A thread waits for the GPU, so that a training loop which lets a
+    batch go does not; one wait is for all that came meanwhile."""
 
-    # So much may wait there: a loop that is ahead of its GPU by more waits itself, or its batches would fill the GPU's memory.
+    # So much may wait there: a loop that is ahead of its GPU by more waits itself, or its batches would fill the GPU's
+    # memory.
     MOST = 8
 
     def __init__(self):
@@ -118,8 +120,8 @@ def _returns_here():
 
 
 class Memory:
-    """What keeps memory of a GPU: `owner`. Whoever got a view of it may have work under way that the owner does not know of; then the GPU is
-    waited for before the memory is used again."""
+    """What keeps memory of a GPU: `owner`. Whoever got a view of it may have work under way that the owner does not
+    know of; then the GPU is waited for before the memory is used again."""
 
     __slots__ = ("owner", "device_id", "lent", "_returns")
 
@@ -169,7 +171,12 @@ class DeviceArray:
         if not self.size:
             return array
         if self.strides is None:
-            driver().run(self.device_id, "cuMemcpyDtoH_v2", *_pointers(array.ctypes.data, self.address), ctypes.c_size_t(array.nbytes))
+            driver().run(
+                self.device_id,
+                "cuMemcpyDtoH_v2",
+                *_pointers(array.ctypes.data, self.address),
+                ctypes.c_size_t(array.nbytes),
+            )
             return array
         for i, part in enumerate(self.parts()):
             array[i] = part._fetched()
@@ -178,7 +185,9 @@ class DeviceArray:
     def parts(self):
         """The arrays along the first dimension."""
         step = self.strides[0] if self.strides else self.nbytes // max(self.shape[0], 1)
-        return [DeviceArray(self.address + i * step, self.shape[1:], self.dtype, self.memory) for i in range(self.shape[0])]
+        return [
+            DeviceArray(self.address + i * step, self.shape[1:], self.dtype, self.memory) for i in range(self.shape[0])
+        ]
 
     def view(self, dtype):
         """The same bytes as another type of that size."""
@@ -198,7 +207,8 @@ class DeviceArray:
         return DeviceArray(self.address, [self.shape[i] for i in keep], self.dtype, self.memory, strides)
 
     def copied_to(self, address):
-        """Copies the elements to an address on the host or on a GPU, dense; a copy on a GPU may still be under way then."""
+        """Copies the elements to an address on the host or on a GPU, dense; a copy on a GPU may still be under way
+        then."""
         self.memory.lent = True
         if self.strides is not None:
             for i, part in enumerate(self.parts()):
@@ -225,7 +235,9 @@ class DeviceArray:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self.memory.lent = True
-        return dlpack.to_capsule(self, (dlpack.DLDeviceType.kDLCUDA, self.device_id), self.address, self.shape, self.dtype, self.strides)
+        return dlpack.to_capsule(
+            self, (dlpack.DLDeviceType.kDLCUDA, self.device_id), self.address, self.shape, self.dtype, self.strides
+        )
 
     def __dlpack_device__(self):
         return (dlpack.DLDeviceType.kDLCUDA, self.device_id)
@@ -274,7 +286,8 @@ class _Allocation:
 
 
 def stacked(arrays):
-    """One dense array with all of them, of one shape: where they lie, if they lie side by side, else a copy on the GPU."""
+    """One dense array with all of them, of one shape: where they lie, if they lie side by side, else a copy on the
+    GPU."""
     whole = side_by_side(arrays)
     if whole is not None and whole.strides is None:
         return whole
@@ -283,7 +296,9 @@ def stacked(arrays):
     for i, array in enumerate(arrays):
         array.copied_to(allocation.address + i * each)
     wait_for(first.device_id, LEGACY_STREAM)
-    return DeviceArray(allocation.address, (len(arrays), *first.shape), first.dtype, Memory(allocation, first.device_id))
+    return DeviceArray(
+        allocation.address, (len(arrays), *first.shape), first.dtype, Memory(allocation, first.device_id)
+    )
 
 
 def on_host(array):

@@ -93,7 +93,9 @@ def _release(address):
 
 # With bare addresses, as a capsule that is being freed must not be counted again.
 _is_unused = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, _DELETER]
 
@@ -105,7 +107,8 @@ def _dropped(capsule):
 
 
 def to_capsule(owner, device, address, shape, dtype, strides=None):
-    """A capsule with a tensor at `address`, which keeps `owner` until its consumer lets it go. `strides` are in bytes."""
+    """A capsule with a tensor at `address`, which keeps `owner` until its consumer lets it go. `strides` are in
+    bytes."""
     extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     steps = strides and (ctypes.c_int64 * len(shape))(*(stride // dtype.itemsize for stride in strides))
     kind = _Type(_CODES[dtype.kind], 8 * dtype.itemsize, 1)

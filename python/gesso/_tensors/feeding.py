@@ -14,8 +14,8 @@ _SHOWN = 80
 
 
 class Batch:
-    """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where there is one; `infos` say where each
-    is from, `numbers` which sample of a reader each is."""
+    """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where
+    there is one; `infos` say where each is from, `numbers` which sample of a reader each is."""
 
     __slots__ = ("arrays", "dtype", "layout", "infos", "whole", "numbers")
 
@@ -68,7 +68,9 @@ def _dense(array, copy):
         array = array.astype(array.dtype.newbyteorder("="))
     if copy:
         return np.array(array, order="C", copy=True)
-    return array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array).reshape(array.shape)
+    return (
+        array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array).reshape(array.shape)
+    )
 
 
 def is_constant(data):
@@ -116,9 +118,13 @@ def _device_batch(arrays, data, limit, layout):
     _check_rank(arrays, layout)
     kinds = {array.dtype for array in arrays}
     if len(kinds) > 1:
-        raise RuntimeError(f"All samples of a batch must have the same type, found {', '.join(sorted(map(str, kinds)))}.")
+        raise RuntimeError(
+            f"All samples of a batch must have the same type, found {', '.join(sorted(map(str, kinds)))}."
+        )
     own = data.layout() if isinstance(data, TensorListCPU) else ""
-    return Batch(arrays, data.dtype if isinstance(data, TensorListCPU) else dtype_of(arrays[0]), layout_text(layout) or own)
+    return Batch(
+        arrays, data.dtype if isinstance(data, TensorListCPU) else dtype_of(arrays[0]), layout_text(layout) or own
+    )
 
 
 def _no_batch(data):
@@ -133,8 +139,8 @@ def _no_batch(data):
 def to_batch(data, limit, layout=None, copy=True):
     """`data` as a `Batch` of at most `limit` samples.
 
-    A list or a batch has a sample in each element; of an array the first dimension counts samples. Unless `copy` is False, the
-    caller may change the data afterwards.
+    A list or a batch has a sample in each element; of an array the first dimension counts samples. Unless `copy` is
+    False, the caller may change the data afterwards.
     """
     device = device_arrays(data, copy)
     if device is not None:
@@ -167,10 +173,14 @@ def to_batch(data, limit, layout=None, copy=True):
         kinds = [dtype_of(array) for array in arrays]
     if None in kinds:
         wrong = arrays[kinds.index(None)]
-        raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.{hint_for(wrong)}")
+        raise TypeError(
+            f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.{hint_for(wrong)}"
+        )
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
-            raise RuntimeError(f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}.")
+            raise RuntimeError(
+                f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}."
+            )
     layout = layout_text(layout) or own
     check_layout(layout if arrays else "", arrays[0].ndim if arrays else 0, "batch")
     return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos, whole)

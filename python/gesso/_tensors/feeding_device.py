@@ -6,8 +6,8 @@ from .tensor_list import TensorListGPU
 
 
 def device_arrays(data, copy):
-    """The samples of `data` on a GPU: of a batch or a list those in it, of an array those along its first dimension. None: something of it is in
-    host memory, or not dense. With `copy` its owner may change it afterwards."""
+    """The samples of `data` on a GPU: of a batch or a list those in it, of an array those along its first dimension.
+    None: something of it is in host memory, or not dense. With `copy` its owner may change it afterwards."""
     if isinstance(data, TensorListGPU):
         return list(data._data) if data._is_on_device() else None
     if isinstance(data, (list, tuple)):
@@ -18,7 +18,11 @@ def device_arrays(data, copy):
 
 
 def _is_device(value):
-    return isinstance(value, TensorGPU) and isinstance(value._data, DeviceArray) or hasattr(_plain(value), "__cuda_array_interface__")
+    return (
+        isinstance(value, TensorGPU)
+        and isinstance(value._data, DeviceArray)
+        or hasattr(_plain(value), "__cuda_array_interface__")
+    )
 
 
 def _plain(value):
@@ -43,7 +47,9 @@ def _device_array(value, copy):
         return None
     device_id = device_of_address(address)
     # Without a stream of its own it may come from any: that of PyTorch is its current one.
-    wait_for(device_id, interface.get("stream") or getattr(_current_stream(value), "cuda_stream", None) or LEGACY_STREAM)
+    wait_for(
+        device_id, interface.get("stream") or getattr(_current_stream(value), "cuda_stream", None) or LEGACY_STREAM
+    )
     return DeviceArray(address, interface["shape"], interface["typestr"], Memory(value, device_id))
 
 

@@ -22,7 +22,9 @@ def layout_text(layout):
 def check_layout(layout, ndim, what):
     """Raises unless a layout has a letter for each dimension, or none."""
     if layout and len(layout) != ndim:
-        raise ValueError(f"layout `{layout}` has {len(layout)} letters, expected {ndim}: one for each dimension of the {what}")
+        raise ValueError(
+            f"layout `{layout}` has {len(layout)} letters, expected {ndim}: one for each dimension of the {what}"
+        )
 
 
 def host_array(value, what):
@@ -32,7 +34,9 @@ def host_array(value, what):
     elif dlpack.is_capsule(value):
         array = dlpack.from_capsule(value)
     elif isinstance(value, (bool, int, float, str, list, tuple)):
-        raise TypeError(f"{what}(): incompatible constructor arguments. Expected an array or a DLPack object, got {type(value)}.")
+        raise TypeError(
+            f"{what}(): incompatible constructor arguments. Expected an array or a DLPack object, got {type(value)}."
+        )
     elif dlpack.is_host(value):
         array = np.from_dlpack(value)
     elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
@@ -155,7 +159,11 @@ class TensorCPU:
         return interface
 
     def __array__(self, dtype=None, copy=None):
-        return np.array(self.array, dtype=dtype, copy=copy) if copy else self.array.astype(dtype or self.array.dtype, copy=False)
+        return (
+            np.array(self.array, dtype=dtype, copy=copy)
+            if copy
+            else self.array.astype(dtype or self.array.dtype, copy=False)
+        )
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         array = self.array.copy() if copy else self.array
@@ -182,8 +190,8 @@ def reinterpreted(array, new_type):
 
 
 class TensorGPU(TensorCPU):
-    """A tensor that a pipeline makes on a GPU, in memory of the GPU: other libraries take it by DLPack or `__cuda_array_interface__`. On a
-    host without a GPU, and of what is made of host arrays, it is in host memory."""
+    """A tensor that a pipeline makes on a GPU, in memory of the GPU: other libraries take it by DLPack or
+    `__cuda_array_interface__`. On a host without a GPU, and of what is made of host arrays, it is in host memory."""
 
     device_name = "gpu"
 

@@ -7,13 +7,25 @@ import numpy as np
 from . import dlpack, formatting
 from .device_array import DeviceArray, on_host, side_by_side, stacked
 from .enums import DALIDataType, dtype_of
-from .tensor import TensorCPU, TensorGPU, _fetch, address_in, address_of, check_layout, host_array, layout_text, reinterpreted
+from .tensor import (
+    TensorCPU,
+    TensorGPU,
+    _fetch,
+    address_in,
+    address_of,
+    check_layout,
+    host_array,
+    layout_text,
+    reinterpreted,
+)
 
 _NOT_DENSE = (
     "Cannot produce a numpy array: the tensors in the list do not all have the same shape. "
     "Pad or crop the samples to a common shape, or check is_dense_tensor() beforehand."
 )
-_NOT_TENSOR = "The batch must be representable as a tensor - it must have uniform shape and be allocated in contiguous memory."
+_NOT_TENSOR = (
+    "The batch must be representable as a tensor - it must have uniform shape and be allocated in contiguous memory."
+)
 
 
 def _dense(arrays):
@@ -27,7 +39,11 @@ def _dense(arrays):
         if isinstance(base, np.ndarray) and whole == (len(arrays), *first.shape) and base.flags.c_contiguous:
             return base
         owner = getattr(base, "owner", None)
-        if owner is not None and first.flags.c_contiguous and all(getattr(array.base, "owner", None) is owner for array in arrays):
+        if (
+            owner is not None
+            and first.flags.c_contiguous
+            and all(getattr(array.base, "owner", None) is owner for array in arrays)
+        ):
             return np.lib.stride_tricks.as_strided(first, (len(arrays), *first.shape), (size, *first.strides))
     return np.stack(arrays)
 
@@ -221,8 +237,9 @@ class TensorListCPU:
 
 
 class TensorListGPU(TensorListCPU):
-    """A batch that a pipeline makes on a GPU, in memory of the GPU: other libraries take its samples, or all of them as a tensor, by DLPack or
-    `__cuda_array_interface__`. On a host without a GPU, and of what is made of host arrays, it is in host memory."""
+    """A batch that a pipeline makes on a GPU, in memory of the GPU: other libraries take its samples, or all of them as
+    a tensor, by DLPack or `__cuda_array_interface__`. On a host without a GPU, and of what is made of host arrays, it
+    is in host memory."""
 
     device_name = "gpu"
     _sample_type = TensorGPU
@@ -256,7 +273,8 @@ class TensorListGPU(TensorListCPU):
         return on_host(whole) if whole is not None else super().as_array()
 
     def _whole(self):
-        """All samples as one array on the GPU, copied unless they lie side by side; None: they are not there, or not of one shape."""
+        """All samples as one array on the GPU, copied unless they lie side by side; None: they are not there, or not of
+        one shape."""
         return stacked(self._data) if self._is_on_device() and self.is_dense_tensor() else None
 
     def as_tensor(self):

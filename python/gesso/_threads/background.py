@@ -40,7 +40,8 @@ def _drop(calls):
 
 
 class Ahead:
-    """Runs calls in order in a thread of its own, which ends with it. `end`: what the thread does last, when no call is under way any more."""
+    """Runs calls in order in a thread of its own, which ends with it. `end`: what the thread does last, when no call is
+    under way any more."""
 
     def __init__(self, end=None):
         self._calls = queue.SimpleQueue()

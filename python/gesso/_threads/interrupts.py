@@ -1,5 +1,5 @@
-"""Ctrl-C only where nothing is half done: `held` puts it off in the main thread, and `let` lets it through again, around what may take long and what
-is the user's. Knows no pipelines."""
+"""Ctrl-C only where nothing is half done: `held` puts it off in the main thread, and `let` lets it through again,
+around what may take long and what is the user's. Knows no pipelines."""
 
 import signal
 import threading

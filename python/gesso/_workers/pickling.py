@@ -84,10 +84,7 @@ def _with_custom(pickler):
         return pickler.dumps, pickler.loads
     if isinstance(pickler, (tuple, list)) and pickler:
         module, dump_options, load_options = (list(pickler) + [None, None])[:3]
-        return (
-            lambda value: module.dumps(value, **(dump_options or {})),
-            _Loader(module, load_options or {}),
-        )
+        return (lambda value: module.dumps(value, **(dump_options or {})), _Loader(module, load_options or {}))
     raise ValueError("Unsupported py_callback_pickler value provided.")
 
 

@@ -1,5 +1,5 @@
-"""The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait. Who calls it holds
-Ctrl-C off (`_threads.interrupts`): it comes through where a worker is waited for."""
+"""The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never
+a wait. Who calls it holds Ctrl-C off (`_threads.interrupts`): it comes through where a worker is waited for."""
 
 import itertools
 import multiprocessing
@@ -70,7 +70,8 @@ class _Worker:
         return key, self.memory.read(number, capacity, written)
 
     def end(self):
-        """Tells the process to end. It reads the end of the pipe also while children that were forked since have copies of this side."""
+        """Tells the process to end. It reads the end of the pipe also while children that were forked since have copies
+        of this side."""
         if self.connection.closed:
             return
         with socket.socket(fileno=self.connection.fileno()) as pipe:
@@ -174,13 +175,16 @@ class Pool:
         context.scheduled.append((number, keys))
 
     def _oldest(self, context):
-        """The answers of the batch that was scheduled first. It stays scheduled until all of them came: the wait may be interrupted."""
+        """The answers of the batch that was scheduled first. It stays scheduled until all of them came: the wait may be
+        interrupted."""
         _, keys = context.scheduled[0]
         for key, worker in keys:
             while key not in self._answers:
                 found, answer = worker.receive()
                 if found is None:
-                    raise RuntimeError(f"A worker process of a parallel external source could not start:\n{answer.text}")
+                    raise RuntimeError(
+                        f"A worker process of a parallel external source could not start:\n{answer.text}"
+                    )
                 self._answers[found] = answer
         context.scheduled.popleft()
         return [self._answers.pop(key) for key, _ in keys]
@@ -219,7 +223,8 @@ class Pool:
                 self._drop(self.contexts[id(group)])
 
     def statistics(self, batch_size):
-        """Shared memory that the workers have sent batches in: bytes of each piece, and for each sample that a worker makes at once."""
+        """Shared memory that the workers have sent batches in: bytes of each piece, and for each sample that a worker
+        makes at once."""
         capacities = [capacity for worker in self.workers for capacity in worker.memory.capacities()]
         share = -(-batch_size // len(self.workers))
         return {"capacities": capacities, "per_sample_capacities": [capacity // share for capacity in capacities]}

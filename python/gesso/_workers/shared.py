@@ -1,4 +1,5 @@
-"""Batches in memory that two processes share: a sender writes arrays into growing chunks, a receiver reads them where they are."""
+"""Batches in memory that two processes share: a sender writes arrays into growing chunks, a receiver reads them where
+they are."""
 
 import mmap
 import os
@@ -15,7 +16,8 @@ _ALIGNMENT = 64
 
 
 class Chunk:
-    """Shared memory that has no name: whoever has its file descriptor, `handle`, can open it. It may grow, not shrink."""
+    """Shared memory that has no name: whoever has its file descriptor, `handle`, can open it. It may grow, not
+    shrink."""
 
     def __init__(self, handle, capacity):
         self.handle = handle
@@ -52,7 +54,8 @@ class Chunk:
 
 
 class Written:
-    """What stands in a chunk: `header`, the value without the contents of its arrays, and the (offset, size) of each."""
+    """What stands in a chunk: `header`, the value without the contents of its arrays, and the (offset, size) of
+    each."""
 
     def __init__(self, header, places, size):
         self.header = header

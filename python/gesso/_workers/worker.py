@@ -50,7 +50,8 @@ class _Sources:
         self._ended = {}
 
     def call(self, index, epoch, arguments, by_sample):
-        """What the source gives for one task. A source that ended gives nothing more in that epoch, though it could begin again."""
+        """What the source gives for one task. A source that ended gives nothing more in that epoch, though it could
+        begin again."""
         if self._ended.get(index) == epoch:
             raise StopIteration
         try:

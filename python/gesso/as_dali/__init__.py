@@ -1,7 +1,7 @@
 """Makes `nvidia.dali` mean Gesso: `import gesso.as_dali` first, or `python -m gesso.as_dali script.py`.
 
-`nvidia.dali.X` is what Gesso has under the same name, or the module `X` of this package where DALI keeps things elsewhere.
-"""
+`nvidia.dali.X` is what Gesso has under the same name, or the module `X` of this package where DALI keeps things
+elsewhere."""
 
 import functools
 import importlib
@@ -57,7 +57,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _InChild:
-    """Installs the alias where it is unpickled: in a process that is started anew, before anything of the user's is imported there."""
+    """Installs the alias where it is unpickled: in a process that is started anew, before anything of the user's is
+    imported there."""
 
     def __reduce__(self):
         return exec, (f"import sys\nsys.path[:] = {sys.path!r}\nimport {_HERE}",)

@@ -1,4 +1,5 @@
-"""What DALI says of the same mistake: added to the library's message for programs that were written for DALI and may look for its words."""
+"""What DALI says of the same mistake: added to the library's message for programs that were written for DALI and may
+look for its words."""
 
 import math
 import re
@@ -25,7 +26,11 @@ def _merged(match):
     """What differs between branches first, as DALI names it."""
     (dtype, ndim, layout), (other_dtype, other_ndim, other_layout) = match.groups()[:3], match.groups()[3:]
     kind = "types" if dtype != other_dtype else "sample dimensions" if ndim != other_ndim else "layouts"
-    both = {"types": (dtype, other_dtype), "sample dimensions": (ndim, other_ndim), "layouts": (f'"{layout}"', f'"{other_layout}"')}[kind]
+    both = {
+        "types": (dtype, other_dtype),
+        "sample dimensions": (ndim, other_ndim),
+        "layouts": (f'"{layout}"', f'"{other_layout}"'),
+    }[kind]
     return (
         "Divergent data found in different branches of conditional operation. All paths in conditional operation are merged into one batch "
         f"which must have consistent type, number of dimensions, layout and other metadata. Found distinct {kind}: {both[0]} and {both[1]}."
@@ -58,7 +63,9 @@ def _of_region(match):
     if whole < 0:
         return f"Input shape can't be negative. Got {whole}"
     if window > whole:
-        return f"Cropping shape can't be bigger than the input shape. Got: crop_shape[{window}] and sample_shape[{whole}]"
+        return (
+            f"Cropping shape can't be bigger than the input shape. Got: crop_shape[{window}] and sample_shape[{whole}]"
+        )
     return f"ROI can't be out of bounds. Got roi_start[{start}], roi_end[{end}], sample_shape[{whole}]"
 
 
@@ -87,8 +94,10 @@ _OF_OPERATORS = (
     (
         "decoders__Numpy",
         r"an array of (\w+) with (\d+) dimensions in a batch of (\w+) with (\d+)",
-        lambda match: "All samples in the dataset must have the same "
-        + ("number of dimensions" if match[2] != match[4] else f"data type. Got {match[1]} and {match[3]}"),
+        lambda match: (
+            "All samples in the dataset must have the same "
+            + ("number of dimensions" if match[2] != match[4] else f"data type. Got {match[1]} and {match[3]}")
+        ),
     ),
     (
         "Zeros|Ones|Full",
@@ -100,9 +109,15 @@ _OF_OPERATORS = (
     (
         "ExpandDims",
         r"`new_axis_names` is `(\w*)`, expected (\d+) letters",
-        lambda match: f"Specified {match[2]} new dimensions, but layout contains only {len(match[1])} new dimension names",
+        lambda match: (
+            f"Specified {match[2]} new dimensions, but layout contains only {len(match[1])} new dimension names"
+        ),
     ),
-    ("ExpandDims", "given for an input without a layout", "Specifying ``new_axis_names`` requires an input with a proper layout."),
+    (
+        "ExpandDims",
+        "given for an input without a layout",
+        "Specifying ``new_axis_names`` requires an input with a proper layout.",
+    ),
     (
         "MultiPaste",
         r"images of \d+ and \d+ channels",
@@ -121,10 +136,16 @@ _OF_OPERATORS = (
     (
         r"\w+",
         r"axis (-?\d+) of a sample with (\d+) dimensions",
-        lambda match: f"Axis {match[1]} out of range. Expected range is [-{match[2]}, {int(match[2]) - 1}] for a {match[2]}D input",
+        lambda match: (
+            f"Axis {match[1]} out of range. Expected range is [-{match[2]}, {int(match[2]) - 1}] for a {match[2]}D input"
+        ),
     ),
     ("Paste", "argument `min_canvas_size` is", "min_canvas_size_ of less than 0 is not supported"),
-    ("Paste", r"images of type (\w+), expected uint8", lambda match: f"requested type: uint8 current buffer type: {_DALIS.get(match[1], match[1])}"),
+    (
+        "Paste",
+        r"images of type (\w+), expected uint8",
+        lambda match: f"requested type: uint8 current buffer type: {_DALIS.get(match[1], match[1])}",
+    ),
     (
         "Slice",
         r"both an end and a shape are given|arguments `\w+` and `\w+` are both given",
@@ -140,13 +161,23 @@ _OF_OPERATORS = (
         r"the probability (\S+) at (\d+) is",
         r"Probabilities must be in range [0, 1], but got: \1 for sample: 0 at index \2.",
     ),
-    ("random__Choice", r"probabilities with the sum (\S+), expected", r"Sum of probabilities must be 1.0, but got \1 for sample: 0."),
-    ("random__Choice", r"(-?\d+) things to choose from", r"Expected positive number of elements for sampling, got: \1 for sample: 0."),
+    (
+        "random__Choice",
+        r"probabilities with the sum (\S+), expected",
+        r"Sum of probabilities must be 1.0, but got \1 for sample: 0.",
+    ),
+    (
+        "random__Choice",
+        r"(-?\d+) things to choose from",
+        r"Expected positive number of elements for sampling, got: \1 for sample: 0.",
+    ),
     (
         "random__Choice",
         r"a limit of type (\w+), expected an integer",
-        lambda match: f"Data type {_DALIS.get(match[1], match[1])} is not supported for 0D inputs. Supported types are: uint8, uint16, uint32, "
-        "uint64, int8, int16, int32, int64",
+        lambda match: (
+            f"Data type {_DALIS.get(match[1], match[1])} is not supported for 0D inputs. Supported types are: uint8, uint16, uint32, "
+            "uint64, int8, int16, int32, int64"
+        ),
     ),
     (
         "random__Choice",
@@ -186,12 +217,32 @@ _OF_OPERATORS = (
     ("Reshape|Reinterpret", r"a sample of shape \[(.*?)\] does not fit the shape \[(.*?)\]", _volumes),
     ("Spectrogram", r"a signal of shape \[0\]", "Spectogram does not support empty (0-volume) samples"),
     ("Spectrogram", r"a signal of \d+ samples is shorter", "Signal is too short"),
-    ("PermuteBatch", r"index (-?\d+) in a batch of (\d+)", r"Sample index out of range. \1 is not a valid index for an input batch of \2 tensors."),
-    ("ROIRandomCrop", r"a window of (-?\d+) and a region from (-?\d+) to (-?\d+), expected both within (-?\d+)", _of_region),
+    (
+        "PermuteBatch",
+        r"index (-?\d+) in a batch of (\d+)",
+        r"Sample index out of range. \1 is not a valid index for an input batch of \2 tensors.",
+    ),
+    (
+        "ROIRandomCrop",
+        r"a window of (-?\d+) and a region from (-?\d+) to (-?\d+), expected both within (-?\d+)",
+        _of_region,
+    ),
     ("ROIRandomCrop", r"a window of (-\d+) and a region", r"Crop shape can't be negative. Got \1"),
-    ("ROIRandomCrop", "`in_shape` and an input exclude", "``in_shape`` argument is incompatible with providing an input."),
-    ("ROIRandomCrop", "one of the arguments `roi_shape` and `roi_end`", "Either ROI end or ROI shape should be defined, but not both"),
-    ("segmentation__RandomObjectBBox", r"the background, (-?\d+), is one of", r"Class label \1 coincides with background label"),
+    (
+        "ROIRandomCrop",
+        "`in_shape` and an input exclude",
+        "``in_shape`` argument is incompatible with providing an input.",
+    ),
+    (
+        "ROIRandomCrop",
+        "one of the arguments `roi_shape` and `roi_end`",
+        "Either ROI end or ROI shape should be defined, but not both",
+    ),
+    (
+        "segmentation__RandomObjectBBox",
+        r"the background, (-?\d+), is one of",
+        r"Class label \1 coincides with background label",
+    ),
     (
         "segmentation__RandomObjectBBox",
         r"(\d+) weights for (\d+) classes",
@@ -208,7 +259,11 @@ _OF_OPERATORS = (
         r"argument `threshold` has (\d+) values for (\d+) dimensions",
         r"""Argument "threshold" expected shape \2 but got \1 values, which can't be interpreted as the expected shape.""",
     ),
-    ("segmentation__SelectMasks", r"mask (-?\d+) is selected, which has no polygon", r"Selected mask_id \1 is not present in the input."),
+    (
+        "segmentation__SelectMasks",
+        r"mask (-?\d+) is selected, which has no polygon",
+        r"Selected mask_id \1 is not present in the input.",
+    ),
     (
         "segmentation__SelectMasks",
         r"of shapes \[.*?\], \[\d+, (\d+)\] and",
@@ -219,7 +274,11 @@ _OF_OPERATORS = (
         r"vertices (-?\d+) to (-?\d+) of (\d+)",
         r"Vertex index range for mask id [\1, \2) is out of bounds. Expected to be within the range of available vertices [0, \3).",
     ),
-    ("Debayer", r"an image of shape \[\d+, \d+, (?!1\]).*?\]", " The debayer operator expects grayscale (i.e. single channel) images"),
+    (
+        "Debayer",
+        r"an image of shape \[\d+, \d+, (?!1\]).*?\]",
+        " The debayer operator expects grayscale (i.e. single channel) images",
+    ),
     ("Debayer", "expected an even height and width", "The height and width of the image to debayer must be even"),
     (
         "Debayer",
@@ -248,7 +307,10 @@ _GENERAL = (
     (r"an operand of `and` or `or` is (\w+) of (\d+) dimensions", _operand),
     (r"a condition of shape `?\[(.*?)\]`?, expected a scalar", _condition),
     (r"a scalar has no frames", "Cannot mark zero-dimensional input as a sequence."),
-    (r"expected frames \(`F`\) first", "Per-frame argument input must be a sequence. The input layout should start with 'F'."),
+    (
+        r"expected frames \(`F`\) first",
+        "Per-frame argument input must be a sequence. The input layout should start with 'F'.",
+    ),
     (r"operands of shapes (.*) do not fit", r"Can't broadcast shapes: \1"),
     (r"operands have layouts `(\w*)` and `(\w*)`", r"They must be equal or one must be a suffix of the other: \1, \2"),
     (r"argument `axis_name` is not one letter", "Unsupported axis_name value"),
@@ -268,14 +330,23 @@ _GENERAL = (
         r"output (\d+) is a sequence with `DataNode`s in it",
         r"Illegal pipeline output type. The output \1 contains a nested `DataNode`. Missing list/tuple expansion (*) is the likely cause.",
     ),
-    (r"output (\d+) is a `(<class .*?>)`, expected", r"Illegal output type. The output \1 is a `\2`. Allowed types are `DataNode` and constants."),
+    (
+        r"output (\d+) is a `(<class .*?>)`, expected",
+        r"Illegal output type. The output \1 is a `\2`. Allowed types are `DataNode` and constants.",
+    ),
     (
         r"support checkpointing, as these of its operators .*?\n\[(.*?)\]",
         r"The pipeline does not support checkpointing because it contains operator \1 outside the pipeline.",
     ),
     ("arrays of JAX have one shape", "JAX iterator does not support partial last batch policy."),
-    ("without a size and a reader's name there must be one pipeline", "Negative size is supported only for a single pipeline"),
-    ("no checkpoint while a batch is peeked at", "Checkpointing is not supported for peekable iterators with peeked data."),
+    (
+        "without a size and a reader's name there must be one pipeline",
+        "Negative size is supported only for a single pipeline",
+    ),
+    (
+        "no checkpoint while a batch is peeked at",
+        "Checkpointing is not supported for peekable iterators with peeked data.",
+    ),
     (
         "a variable has a value from one branch alone.*There is no `return` in the branch `(.*?)`",
         rf"{_UNEQUAL} The `\1` branch must also have a return statement.",
@@ -284,12 +355,20 @@ _GENERAL = (
         "a variable has a value from one branch alone.*`(.*?)` has none in the branch `(.*?)`",
         rf"{_UNEQUAL} Variable '\1' must also be initialized in the `\2` branch.",
     ),
-    ("`n`, how many augmentations an image gets", "The number of operations to apply `n` must be a non-negative integer"),
-    (r"a `\w+` of (.*) has no place in", r"Failed to serialize object as C-like structure. Tried to populate following fields: \1"),
+    (
+        "`n`, how many augmentations an image gets",
+        "The number of operations to apply `n` must be a non-negative integer",
+    ),
+    (
+        r"a `\w+` of (.*) has no place in",
+        r"Failed to serialize object as C-like structure. Tried to populate following fields: \1",
+    ),
     (r"`(\w+)` is given together with `(\w+)`", r'"\1" and "\2" arguments are mutually exclusive'),
 )
 _COMPILED = [(re.compile(pattern), words) for pattern, words in _GENERAL]
-_COMPILED_OF_OPERATORS = [(re.compile(rf"operator `(?:{name})` .*?{pattern}", re.DOTALL), words) for name, pattern, words in _OF_OPERATORS]
+_COMPILED_OF_OPERATORS = [
+    (re.compile(rf"operator `(?:{name})` .*?{pattern}", re.DOTALL), words) for name, pattern, words in _OF_OPERATORS
+]
 
 
 def added(message):

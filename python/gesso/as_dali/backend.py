@@ -1,6 +1,6 @@
 """`nvidia.dali.backend`"""
 
-from .backend_impl import *  # noqa: F401, F403
+from .backend_impl import *  # noqa: F403
 from .backend_impl import GetSchema, TryGetSchema, __cuda_version__  # noqa: F401
 
 

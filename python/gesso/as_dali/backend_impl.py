@@ -3,9 +3,9 @@
 import ctypes
 
 from .. import types  # noqa: F401
-from .._authoring import schema as _schema  # noqa: F401
-from .._native import library as _library  # noqa: F401
-from .._tensors import dlpack as _dlpack  # noqa: F401
+from .._authoring import schema as _schema
+from .._native import library as _library
+from .._tensors import dlpack as _dlpack
 from .._tensors.dlpack import DLDeviceType  # noqa: F401
 from .._tensors.tensor import TensorCPU, TensorGPU  # noqa: F401
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU  # noqa: F401

@@ -1,7 +1,8 @@
 """`nvidia.dali.plugin_manager`: libraries with operators of Gesso's own kind."""
 
 from .. import fn, ops
-from .._authoring import namespaces as _namespaces, schema as _schema
+from .._authoring import namespaces as _namespaces
+from .._authoring import schema as _schema
 from .backend_impl import LoadLibrary
 
 

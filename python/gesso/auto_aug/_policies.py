@@ -1,5 +1,5 @@
-"""The policies that AutoAugment's authors found, and those of RandAugment's comparison. A line is a sub-policy; its steps are
-`augmentation probability magnitude`."""
+"""The policies that AutoAugment's authors found, and those of RandAugment's comparison. A line is a sub-policy; its
+steps are `augmentation probability magnitude`."""
 
 from . import augmentations as a
 from .core._utils import get_translations

@@ -4,12 +4,7 @@ import numpy as np
 
 from .. import fn, types
 from . import augmentations as a
-from ._policies import (  # noqa: F401
-    get_image_net_policy,
-    get_reduced_cifar10_policy,
-    get_reduced_image_net_policy,
-    get_svhn_policy,
-)
+from ._policies import get_image_net_policy, get_reduced_cifar10_policy, get_reduced_image_net_policy, get_svhn_policy
 from .core._args import forbid_unused_kwargs
 from .core._bins import signed_bin
 from .core._utils import select_or_explain
@@ -50,7 +45,9 @@ def auto_augment(
     if policy_name in _WITHOUT_TRANSLATION:
         given = next((name for name, value in limits.items() if value is not None), None)
         if given is not None:
-            raise Exception(f"the policy `{policy_name}` has no translations, which alone want the shape; `{given}` must be left out there")
+            raise Exception(
+                f"the policy `{policy_name}` has no translations, which alone want the shape; `{given}` must be left out there"
+            )
         policy = _POLICIES[policy_name]()
     else:
         policy = _POLICIES[policy_name](
@@ -60,13 +57,7 @@ def auto_augment(
 
 
 def auto_augment_image_net(
-    data,
-    shape=None,
-    fill_value=128,
-    interp_type=None,
-    max_translate_abs=None,
-    max_translate_rel=None,
-    seed=None,
+    data, shape=None, fill_value=128, interp_type=None, max_translate_abs=None, max_translate_rel=None, seed=None
 ):
     """`auto_augment` with the policy for ImageNet."""
     return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
@@ -110,7 +101,10 @@ def _sub_policy_to_augmentation_matrix_map(policy):
     The last one of each list changes nothing: for sub-policies that are shorter.
     """
     length = max(len(sub_policy) for sub_policy in policy.sub_policies)
-    steps = [list(dict.fromkeys(sub_policy[i][0] for sub_policy in policy.sub_policies if i < len(sub_policy))) for i in range(length)]
+    steps = [
+        list(dict.fromkeys(sub_policy[i][0] for sub_policy in policy.sub_policies if i < len(sub_policy)))
+        for i in range(length)
+    ]
     matrix = [
         [steps[i].index(sub_policy[i][0]) if i < len(sub_policy) else len(steps[i]) for i in range(length)]
         for sub_policy in policy.sub_policies

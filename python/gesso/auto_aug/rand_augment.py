@@ -41,7 +41,9 @@ def rand_augment(
 def apply_rand_augment(augmentations, data, n, m, num_magnitude_bins=31, seed=None, **kwargs):
     """RandAugment with augmentations of one's own."""
     if not isinstance(n, int) or n < 0:
-        raise Exception(_context.add_words(f"`n`, how many augmentations an image gets, is {n}, expected an int of at least 0"))
+        raise Exception(
+            _context.add_words(f"`n`, how many augmentations an image gets, is {n}, expected an int of at least 0")
+        )
     check_bins(num_magnitude_bins)
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
         raise Exception(f"`m` is {m}, expected an int from 0 to {num_magnitude_bins - 1}")

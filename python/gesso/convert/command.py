@@ -1,4 +1,5 @@
-"""`gesso from`: the command line of `gesso.convert`. Ends with 0, with 1 when `--require-equal` is not met, with 2 when there was an error."""
+"""`gesso from`: the command line of `gesso.convert`. Ends with 0, with 1 when `--require-equal` is not met, with 2 when
+there was an error."""
 
 import argparse
 import os
@@ -22,7 +23,8 @@ def _side_or_sides(text):
 def parser():
     """What the command takes."""
     made = argparse.ArgumentParser(
-        prog="gesso from", description="Makes a served stage of preprocessing that you have, and proves that the two are equal."
+        prog="gesso from",
+        description="Makes a served stage of preprocessing that you have, and proves that the two are equal.",
     )
     kinds = made.add_subparsers(dest="kind", required=True, metavar="hf|timm|torchvision|ultralytics|open_clip")
     each = {
@@ -32,19 +34,34 @@ def parser():
         "ultralytics": "Ultralytics' letterbox",
         "open_clip": "open_clip's evaluation",
     }
-    kinds = {kind: kinds.add_parser(kind, help=text, description=f"Makes a served stage of {text}.") for kind, text in each.items()}
+    kinds = {
+        kind: kinds.add_parser(kind, help=text, description=f"Makes a served stage of {text}.")
+        for kind, text in each.items()
+    }
     kinds["hf"].add_argument("source", help="a folder or a file: preprocessor_config.json")
     kinds["hf"].add_argument(
-        "--backend", choices=("torchvision", "pil"), help="what transformers resizes with [as the class says, else torchvision]"
+        "--backend",
+        choices=("torchvision", "pil"),
+        help="what transformers resizes with [as the class says, else torchvision]",
     )
     kinds["timm"].add_argument("source", help="a file with a data_config or a pretrained_cfg, or the name of a model")
-    kinds["torchvision"].add_argument("source", help="weights (ResNet50_Weights.IMAGENET1K_V2), or file.py:name of a transform")
-    kinds["torchvision"].add_argument("--takes", choices=("pil", "tensor"), default="pil", help="what the transforms are given [pil]")
     kinds["torchvision"].add_argument(
-        "--train", metavar="FOLDER", help="a folder of images by class: print a pipeline that reads it, with random transforms"
+        "source", help="weights (ResNet50_Weights.IMAGENET1K_V2), or file.py:name of a transform"
     )
-    kinds["ultralytics"].add_argument("--imgsz", type=_side_or_sides, default=640, metavar="SIZE", help="one size, or HEIGHT,WIDTH [640]")
-    kinds["ultralytics"].add_argument("--rect", action="store_true", help="the smallest rectangle, not the whole square")
+    kinds["torchvision"].add_argument(
+        "--takes", choices=("pil", "tensor"), default="pil", help="what the transforms are given [pil]"
+    )
+    kinds["torchvision"].add_argument(
+        "--train",
+        metavar="FOLDER",
+        help="a folder of images by class: print a pipeline that reads it, with random transforms",
+    )
+    kinds["ultralytics"].add_argument(
+        "--imgsz", type=_side_or_sides, default=640, metavar="SIZE", help="one size, or HEIGHT,WIDTH [640]"
+    )
+    kinds["ultralytics"].add_argument(
+        "--rect", action="store_true", help="the smallest rectangle, not the whole square"
+    )
     kinds["ultralytics"].add_argument("--stride", type=int, default=32, help="the model's stride [32]")
     kinds["open_clip"].add_argument("source", help="open_clip_config.json")
     for one in kinds.values():
@@ -54,7 +71,11 @@ def parser():
 
 def _common(made):
     made.add_argument("-o", "--output", metavar="FOLDER", help="the model's folder in a model repository")
-    made.add_argument("--model", metavar="NAME", help="a model of that repository: also write the ensemble of the stage and this model")
+    made.add_argument(
+        "--model",
+        metavar="NAME",
+        help="a model of that repository: also write the ensemble of the stage and this model",
+    )
     made.add_argument("--ensemble", metavar="NAME", help="the ensemble's name [NAME_from_images]")
     made.add_argument("--overwrite", action="store_true", help="replace what `gesso from` wrote there")
     made.add_argument("--print", action="store_true", dest="prints", help="print the pipeline as plain Python")
@@ -64,15 +85,24 @@ def _common(made):
         default="exact",
         help="dali: a file that DALI runs, too; its difference is printed [exact]",
     )
-    made.add_argument("--dtype", choices=("float32", "float16"), help="of the output [what the model takes, else float32]")
+    made.add_argument(
+        "--dtype", choices=("float32", "float16"), help="of the output [what the model takes, else float32]"
+    )
     made.add_argument("--layout", choices=("CHW", "HWC"), help="of the output [what the model takes, else CHW]")
     made.add_argument(
-        "--device", choices=("cpu", "mixed"), default="cpu", help="mixed: decodes and computes on a GPU, where the model has one [cpu]"
+        "--device",
+        choices=("cpu", "mixed"),
+        default="cpu",
+        help="mixed: decodes and computes on a GPU, where the model has one [cpu]",
     )
-    made.add_argument("--pillow", choices=("pillow", "pillow13"), help="whose Pillow: before 13, or 13 [the installed one]")
+    made.add_argument(
+        "--pillow", choices=("pillow", "pillow13"), help="whose Pillow: before 13, or 13 [the installed one]"
+    )
     made.add_argument("--batch-size", type=int, default=64, metavar="N", help="the largest batch [64]")
     made.add_argument("--photos", metavar="FOLDER", help="photos of yours for the proof [photos that are made]")
-    made.add_argument("--count", type=int, default=100, metavar="N", help="how many photos are made for the proof [100]")
+    made.add_argument(
+        "--count", type=int, default=100, metavar="N", help="how many photos are made for the proof [100]"
+    )
     made.add_argument("--no-proof", action="store_true", help="do not compare with the library")
     made.add_argument("--require-equal", action="store_true", help="end with 1 unless every value is equal")
 
@@ -104,7 +134,9 @@ def _proven(made, options):
         found = convert.prove(made, paths)
     words = str(found)
     if options.arithmetic == "dali":
-        words += "\nthe difference is DALI's arithmetic, which was asked for: without `--arithmetic dali` the stage is exact"
+        words += (
+            "\nthe difference is DALI's arithmetic, which was asked for: without `--arithmetic dali` the stage is exact"
+        )
     return found, words
 
 
@@ -141,7 +173,9 @@ def _run(options, arguments):
     behind, places, more = None, None, {}
     for name in ("model", "ensemble"):
         if getattr(options, name) and not options.output:
-            raise convert.ConversionError(f"option `--{name}` is given without `--output`: expected the stage's folder beside the model's")
+            raise convert.ConversionError(
+                f"option `--{name}` is given without `--output`: expected the stage's folder beside the model's"
+            )
     if options.output:
         places = repository.Places.of(options.output, options.model, options.ensemble)
         places.check(options.overwrite)
@@ -149,7 +183,9 @@ def _run(options, arguments):
         behind = repository.model(places.stage.parent, options.model)
         more = behind.options(_converted(options).stage.output)
     if getattr(options, "train", None) and (options.output or not options.prints):
-        raise convert.ConversionError("option `--train` is for a program of yours: expected `--print`, and no `--output`")
+        raise convert.ConversionError(
+            "option `--train` is for a program of yours: expected `--print`, and no `--output`"
+        )
     more |= {name: getattr(options, name) for name in ("dtype", "layout") if getattr(options, name)}
     made = _converted(options, **more)
     if options.prints:

@@ -36,22 +36,37 @@ def installed_pillow():
     return "pillow13" if int(__version__.split(".")[0]) >= 13 else "pillow"
 
 
-def make(stage, reference, *, pillow=None, dtype="float32", layout="CHW", device="cpu", arithmetic="exact", batch_size=64):
-    """The function with `pipeline_def`. `stage` makes a stage by the rules of a Pillow; `reference` makes the library's own function of a file."""
-    given = {"pillow": pillow or installed_pillow(), "dtype": dtype, "layout": layout, "device": device, "arithmetic": arithmetic}
+def make(
+    stage, reference, *, pillow=None, dtype="float32", layout="CHW", device="cpu", arithmetic="exact", batch_size=64
+):
+    """The function with `pipeline_def`. `stage` makes a stage by the rules of a Pillow; `reference` makes the library's
+    own function of a file."""
+    given = {
+        "pillow": pillow or installed_pillow(),
+        "dtype": dtype,
+        "layout": layout,
+        "device": device,
+        "arithmetic": arithmetic,
+    }
     for name, value in given.items():
         if value not in _CHOICES[name]:
             raise ConversionError(f"option `{name}` is {value!r}: expected {' or '.join(_CHOICES[name])}")
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or not 1 <= batch_size <= _LARGEST_BATCH:
-        raise ConversionError(f"option `batch_size` is {batch_size!r}: expected a whole number from 1 to {_LARGEST_BATCH}")
+        raise ConversionError(
+            f"option `batch_size` is {batch_size!r}: expected a whole number from 1 to {_LARGEST_BATCH}"
+        )
     described = stage(given["pillow"]).changed(dtype=dtype, layout=layout, device=device)
     first = described.steps[0]
     if isinstance(first, Decode) and first.arithmetic == "pillow":
         described = described.changed(notes=(*described.notes, *_NOTES[first.is_turned]))
     if device != "cpu" and described.takes_frames:
-        raise ConversionError(f"option `device` is {device!r}: this stage takes frames, which are where the client puts them; expected cpu")
+        raise ConversionError(
+            f"option `device` is {device!r}: this stage takes frames, which are where the client puts them; expected cpu"
+        )
     if device != "cpu" and described.resizes_floats and arithmetic != "dali":
-        raise ConversionError(f"option `device` is {device!r}: this stage resizes floats, which is exact on a CPU alone; expected cpu")
+        raise ConversionError(
+            f"option `device` is {device!r}: this stage resizes floats, which is exact on a CPU alone; expected cpu"
+        )
     if dtype != "float32" and not described.has_floats:
         raise ConversionError(
             f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes"

@@ -22,7 +22,8 @@ class Decode:
 
 @dataclass(frozen=True)
 class ReadFolder:
-    """Reads the files of a folder with a folder for each class, in random order, and decodes them as `Decode` does: for training."""
+    """Reads the files of a folder with a folder for each class, in random order, and decodes them as `Decode` does: for
+    training."""
 
     path: str
 
@@ -59,7 +60,8 @@ class CenterCrop:
 
     height: int
     width: int
-    #: How half a pixel is rounded: "even" (torchvision), "truncate" (transformers with torch, OpenCV) or "floor" (transformers with numpy).
+    #: How half a pixel is rounded: "even" (torchvision), "truncate" (transformers with torch, OpenCV) or "floor"
+    #: (transformers with numpy).
     rounding: str = "even"
     fill: tuple = (0,)
 
@@ -79,7 +81,8 @@ class Border:
 
 @dataclass(frozen=True)
 class Grayscale:
-    """Makes gray as Pillow's `convert("L")` does, in all three channels; of some images where the probability is not 1."""
+    """Makes gray as Pillow's `convert("L")` does, in all three channels; of some images where the probability is not
+    1."""
 
     probability: float = 1.0
 
@@ -127,8 +130,8 @@ class PadToMultiple:
 class Floats:
     """Makes floats of bytes: scales them, then subtracts `mean` and divides by `std`, each step rounded to float32."""
 
-    #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are divided by the factor) or "none",
-    #: also behind `Scale`.
+    #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are
+    #: divided by the factor) or "none", also behind `Scale`.
     scaling: str
     factor: float = 1 / 255
     mean: tuple = None
@@ -241,7 +244,9 @@ class Stage:
     def outputs(self):
         """The outputs by their names: type and dimensions."""
         mask = self.shape[-2:] if self.layout == "CHW" else self.shape[-3:-1]
-        return {self.output: (self.type, self.shape)} | {name: (EXTRAS[name][0], EXTRAS[name][1] or mask) for name in self.extras}
+        return {self.output: (self.type, self.shape)} | {
+            name: (EXTRAS[name][0], EXTRAS[name][1] or mask) for name in self.extras
+        }
 
     def changed(self, **fields):
         """The same with other values."""

@@ -18,7 +18,9 @@ def shown(value):
 
 def is_number(value):
     """Whether it is a number of a sensible size, and no truth value."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+    )
 
 
 def is_side(value):
@@ -51,7 +53,12 @@ class Fields:
 
     def is_null(self, name):
         """Whether the field is null in place of the class's default."""
-        return not self.null_is_default and name in self.values and self.values[name] is None and self.defaults.get(name) is not None
+        return (
+            not self.null_is_default
+            and name in self.values
+            and self.values[name] is None
+            and self.defaults.get(name) is not None
+        )
 
     def take(self, name, default=_REQUIRED):
         """The field's value; an error where there is none."""

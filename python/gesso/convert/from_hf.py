@@ -31,15 +31,23 @@ _WITHOUT_EFFECT = (
         "disable_grouping",
         "device",
     ),
-    *("do_reduce_labels", "reduce_labels", "do_convert_annotations", "format", "ignore_index", "num_labels", "image_seq_length"),
+    *(
+        "do_reduce_labels",
+        "reduce_labels",
+        "do_convert_annotations",
+        "format",
+        "ignore_index",
+        "num_labels",
+        "image_seq_length",
+    ),
     *("mask_size", "mask_pad_size", "input_data_format", "return_tensors"),
 )
 LOADS = "transformers.image_utils.load_image(path)"
 
 
 def read(path):
-    """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5 takes: `image_processor` of
-    `processor_config.json` comes first."""
+    """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5
+    takes: `image_processor` of `processor_config.json` comes first."""
     path = Path(path)
     if not path.is_dir():
         values = _json(path)
@@ -74,7 +82,9 @@ def name_and_backend(values, backend=None):
     field = "image_processor_type" if values.get("image_processor_type") is not None else "feature_extractor_type"
     name = values.get(field)
     if not isinstance(name, str):
-        raise ConversionError(f"field `image_processor_type` is {shown(name)}: expected the name of a class, such as `ViTImageProcessor`")
+        raise ConversionError(
+            f"field `image_processor_type` is {shown(name)}: expected the name of a class, such as `ViTImageProcessor`"
+        )
     if values.get("auto_map") is not None:
         raise ConversionError(
             f"field `auto_map` is {shown(values['auto_map'])}: the class is code beside the model; only classes of transformers are known"
@@ -88,7 +98,9 @@ def name_and_backend(values, backend=None):
     if plain in NOT_CONVERTED:
         raise ConversionError(f"field `{field}` is {name!r}: {NOT_CONVERTED[plain]}")
     if plain not in CLASSES:
-        raise ConversionError(f"field `{field}` is {shown(name)}: this class is not known; expected one of {', '.join(sorted(CLASSES))}")
+        raise ConversionError(
+            f"field `{field}` is {shown(name)}: this class is not known; expected one of {', '.join(sorted(CLASSES))}"
+        )
     # Without an ending it is what transformers 5 makes of the name.
     return plain, backend or said or "torchvision"
 
@@ -102,7 +114,9 @@ def stage(values, backend=None, pillow="pillow"):
     fields = Fields(values, name, {"rescale_factor": 1 / 255, **defaults}, null_is_default=False)
     fields.ignore(*_WITHOUT_EFFECT)
     processor = _Processor(fields, kind, backend, pillow)
-    made = processor.stage(f"{name} of transformers, by {'torchvision' if backend == 'torchvision' else 'Pillow and numpy'}")
+    made = processor.stage(
+        f"{name} of transformers, by {'torchvision' if backend == 'torchvision' else 'Pillow and numpy'}"
+    )
     fields.finish()
     return made
 
@@ -117,7 +131,9 @@ class _Processor:
     def stage(self, title):
         fields, kind = self.fields, self.kind
         fields.only(
-            "data_format", "channels_first", needed="only `channels_first` is known; `layout` of the stage says which order is served"
+            "data_format",
+            "channels_first",
+            needed="only `channels_first` is known; `layout` of the stage says which order is served",
         )
         self.rgb()
         first = steps.TakeFrames() if kind == "frames" else steps.Decode(is_turned=True)
@@ -129,7 +145,10 @@ class _Processor:
         crop = self.crop()
         floats = self.floats()
         if kind == "rescales-first" and floats and floats.scaling == "none":
-            fields.fail("do_rescale", "this class normalizes floats only, so transformers fails: set `do_normalize` to false, too")
+            fields.fail(
+                "do_rescale",
+                "this class normalizes floats only, so transformers fails: set `do_normalize` to false, too",
+            )
         if kind == "rescales-first" and resizes and floats:
             if size[0].filter not in ("linear", "cubic"):
                 fields.fail("resample", "this class resizes floats: expected 2 (linear) or 3 (cubic)")
@@ -182,9 +201,7 @@ class _Processor:
             )
         ]
         if not isinstance(value, dict) or set(value) not in known or not all(is_side(side) for side in value.values()):
-            expected = (
-                "a whole number, a pair, or `height` and `width`, `shortest_edge`, `longest_edge` or both, `max_height` and `max_width`"
-            )
+            expected = "a whole number, a pair, or `height` and `width`, `shortest_edge`, `longest_edge` or both, `max_height` and `max_width`"
             fields.fail(name, f"expected {expected}, each from 1 to 16384")
         if longest is not None and "longest_edge" in value and value["longest_edge"] != longest:
             fields.fail("max_size", f"`size` says {value['longest_edge']}: expected one of both")
@@ -194,13 +211,21 @@ class _Processor:
         number = self.fields.take("resample", None)
         known = _TENSOR if self.is_torch else _PILLOW
         if not isinstance(number, int) or isinstance(number, bool) or number not in known:
-            also = "; the class that ends in `Pil` (`--backend pil`) has the others" if self.is_torch and number in list(_PILLOW) else ""
-            self.fields.fail("resample", f"expected one of {', '.join(f'{key} ({name})' for key, name in sorted(known.items()))}{also}")
+            also = (
+                "; the class that ends in `Pil` (`--backend pil`) has the others"
+                if self.is_torch and number in list(_PILLOW)
+                else ""
+            )
+            self.fields.fail(
+                "resample",
+                f"expected one of {', '.join(f'{key} ({name})' for key, name in sorted(known.items()))}{also}",
+            )
         return known[number]
 
     def unused_size(self):
         self.fields.ignore(
-            *(("crop_pct",) if self.kind == "convnext" else ()), *(("max_size", "size_divisor") if self.kind in _EDGES else ())
+            *(("crop_pct",) if self.kind == "convnext" else ()),
+            *(("max_size", "size_divisor") if self.kind in _EDGES else ()),
         )
         self.fields.ignore("size", "resample", "default_to_square")
         return []
@@ -223,7 +248,10 @@ class _Processor:
             larger = int(side / part)
             if not is_side(larger):
                 fields.fail("crop_pct", f"a side of {side} would become {larger} pixels")
-            return [steps.Resize(sizes.Shorter(larger), method, arithmetic), steps.CenterCrop(side, side, self.rounding)]
+            return [
+                steps.Resize(sizes.Shorter(larger), method, arithmetic),
+                steps.CenterCrop(side, side, self.rounding),
+            ]
         if self.kind == "sam":
             if members != {"longest_edge"}:
                 refuse("`longest_edge` alone")
@@ -345,12 +373,15 @@ class _Processor:
         bound = (crop[0].height, crop[0].width) if crop else size[-1].size.bound if size else None
         if bound is None or bound[0] > height or bound[1] > width:
             found = "may have any size" if bound is None else f"may have {bound[0]} x {bound[1]} pixels"
-            fields.fail("pad_size", f"images {found} before they are padded, and a larger one than `pad_size` is an error of transformers")
+            fields.fail(
+                "pad_size",
+                f"images {found} before they are padded, and a larger one than `pad_size` is an error of transformers",
+            )
         return [steps.PadTo(height, width)]
 
 
 _NOTES = {
-    "frames": ("The input is a clip's frames, decoded (frames, height, width, RGB); the stage does not read videos.",),
+    "frames": ("The input is a clip's frames, decoded (frames, height, width, RGB); the stage does not read videos.",)
 }
 
 
@@ -360,12 +391,20 @@ def _loaded(kind, values, backend, folder):
 
     if folder is None:
         return kind.from_dict(
-            {key: value for key, value in values.items() if key not in ("image_processor_type", "feature_extractor_type")}
+            {
+                key: value
+                for key, value in values.items()
+                if key not in ("image_processor_type", "feature_extractor_type")
+            }
         )
     choice = {"backend": backend} if _is_version_5(transformers) else {"use_fast": backend == "torchvision"}
-    found = transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **choice)
+    found = transformers.AutoImageProcessor.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False, **choice
+    )
     if type(found) is not kind:
-        raise ConversionError(f"`{folder}`: transformers makes a `{type(found).__name__}` of it, here it is read as `{kind.__name__}`")
+        raise ConversionError(
+            f"`{folder}`: transformers makes a `{type(found).__name__}` of it, here it is read as `{kind.__name__}`"
+        )
     return found
 
 
@@ -374,13 +413,21 @@ def _is_version_5(transformers):
 
 
 def reference(values, backend=None, folder=None):
-    """transformers' own answer to a file: the class's output of each name. `folder` is where the values were read, if it is one."""
+    """transformers' own answer to a file: the class's output of each name. `folder` is where the values were read, if
+    it is one."""
     import transformers
     from transformers.image_utils import load_image
 
     name, backend = name_and_backend(values, backend)
-    endings = {"torchvision": ("", "Fast"), "pil": ("Pil", "")} if _is_version_5(transformers) else {"torchvision": ("Fast",), "pil": ("",)}
-    kind = next((getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)), None)
+    endings = (
+        {"torchvision": ("", "Fast"), "pil": ("Pil", "")}
+        if _is_version_5(transformers)
+        else {"torchvision": ("Fast",), "pil": ("",)}
+    )
+    kind = next(
+        (getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)),
+        None,
+    )
     if kind is None:
         raise ImportError(f"transformers {transformers.__version__} has no class `{name}` by {backend}")
     processor = _loaded(kind, values, backend, folder)
@@ -407,7 +454,11 @@ def given(processor, backend=None):
         )
     # `to_dict` leaves the ending out that tells the two forms of a class apart.
     values = json.loads(json.dumps(processor.to_dict(), default=str)) | {"image_processor_type": kind.__name__}
-    return values, backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil"), None
+    return (
+        values,
+        backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil"),
+        None,
+    )
 
 
 def fields_of(config, named=None):

@@ -7,7 +7,14 @@ from . import sizes
 from .description import CHANNELS, ConversionError, Stage
 from .fields import Fields, is_side
 
-FILTERS = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic", "box": "box", "hamming": "hamming", "lanczos": "lanczos"}
+FILTERS = {
+    "nearest": "nearest",
+    "bilinear": "linear",
+    "bicubic": "cubic",
+    "box": "box",
+    "hamming": "hamming",
+    "lanczos": "lanczos",
+}
 LOADS = 'PIL.Image.open(path).convert("RGB")'
 _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 # What a `pretrained_cfg` has beside them, and what marks one.
@@ -45,7 +52,9 @@ def fields_of(name):
     try:
         from timm.models import get_pretrained_cfg
     except ImportError as error:
-        raise ConversionError(f"`{name}` is no file, and as the name of a model it needs the package `timm`: {error}") from error
+        raise ConversionError(
+            f"`{name}` is no file, and as the name of a model it needs the package `timm`: {error}"
+        ) from error
     try:
         found = get_pretrained_cfg(name)
     except RuntimeError as error:

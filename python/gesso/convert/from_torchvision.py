@@ -85,8 +85,8 @@ def flat(transform):
 
 
 def stage(transform, pillow="pillow", takes="pil", train=None):
-    """The stage of transforms. `takes` says what they are given: "pil", an image of Pillow, or "tensor", bytes in a tensor. `train` is the folder of a
-    data set: then transforms may be random."""
+    """The stage of transforms. `takes` says what they are given: "pil", an image of Pillow, or "tensor", bytes in a
+    tensor. `train` is the folder of a data set: then transforms may be random."""
     if takes not in ("pil", "tensor"):
         raise ConversionError(f"`takes` is {takes!r}: expected pil or tensor")
     reader = _Reader(pillow, takes, train is not None)
@@ -101,7 +101,13 @@ class _Reader:
     """Reads transforms in their order; knows what the image is before each."""
 
     def __init__(self, pillow, takes, is_training):
-        self.pillow, self.is_tensor, self.made, self.floats, self.is_training = pillow, takes == "tensor", [], None, is_training
+        self.pillow, self.is_tensor, self.made, self.floats, self.is_training = (
+            pillow,
+            takes == "tensor",
+            [],
+            None,
+            is_training,
+        )
 
     def fail(self, each, field, value, expected):
         raise ConversionError(f"field `{field}` of {type(each).__name__} is {shown(value)}: {expected}")
@@ -111,7 +117,9 @@ class _Reader:
         name, module = type(each).__name__, type(each).__module__
         where = f"transform {place or 'itself'} is `{name}`"
         if name == "Lambda":
-            raise ConversionError(f"{where}: a function of yours has no stage; write what it does in the pipeline that `--print` shows")
+            raise ConversionError(
+                f"{where}: a function of yours has no stage; write what it does in the pipeline that `--print` shows"
+            )
         if not module.startswith(_HOME):
             raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
         if name in _NOTHING:
@@ -131,13 +139,21 @@ class _Reader:
         if self.floats is None:
             return
         if self.floats[1] is not None or self.floats[0] == "none":
-            raise ConversionError(f"transform `{type(each).__name__}` comes behind normalized floats: put it before `Normalize`")
+            raise ConversionError(
+                f"transform `{type(each).__name__}` comes behind normalized floats: put it before `Normalize`"
+            )
         if self.floats[0] != "scaled":
             self.made.append(steps.Scale(self.floats[0]))
             self.floats = ("scaled", None, None)
 
     def sides(self, each, value):
-        pair = [value] * 2 if is_side(value) else list(value) * 2 if isinstance(value, (list, tuple)) and len(value) == 1 else value
+        pair = (
+            [value] * 2
+            if is_side(value)
+            else list(value) * 2
+            if isinstance(value, (list, tuple)) and len(value) == 1
+            else value
+        )
         if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_side, pair))):
             self.fail(each, "size", value, "expected one or two whole numbers from 1 to 16384")
         return tuple(pair)
@@ -166,11 +182,16 @@ class _Reader:
         )
         if word not in known:
             self.fail(
-                each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}"
+                each,
+                "interpolation",
+                word,
+                f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}",
             )
         if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
             self.fail(each, "antialias", antialias, "expected true for tensors")
-        arithmetic = ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
+        arithmetic = (
+            ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
+        )
         if arithmetic == "torchvision-float" and word not in ("bilinear", "bicubic"):
             arithmetic = "torchvision"
         return known[word], arithmetic
@@ -194,7 +215,15 @@ class _Reader:
         fill = each.fill
         if isinstance(fill, dict):
             fill = next(iter(fill.values())) if len(fill) == 1 else fill
-        colours = [fill] if isinstance(fill, int) else list(fill) if isinstance(fill, (list, tuple)) else [0] if fill is None else fill
+        colours = (
+            [fill]
+            if isinstance(fill, int)
+            else list(fill)
+            if isinstance(fill, (list, tuple))
+            else [0]
+            if fill is None
+            else fill
+        )
         if (
             not isinstance(colours, list)
             or len(colours) not in (1, CHANNELS)
@@ -209,7 +238,9 @@ class _Reader:
 
     def gray(self, each, probability):
         if self.is_tensor:
-            raise ConversionError(f"transform `{type(each).__name__}` is given a tensor: expected an image of Pillow; put it first")
+            raise ConversionError(
+                f"transform `{type(each).__name__}` is given a tensor: expected an image of Pillow; put it first"
+            )
         self.made.append(steps.Grayscale(probability))
 
     def _Grayscale(self, each, _):
@@ -242,7 +273,9 @@ class _Reader:
         if str(dtype) == "torch.uint8":
             return
         if str(dtype) != "torch.float32":
-            self.fail(each, "dtype", dtype, "expected torch.float32 or torch.uint8; `--dtype float16` rounds afterwards")
+            self.fail(
+                each, "dtype", dtype, "expected torch.float32 or torch.uint8; `--dtype float16` rounds afterwards"
+            )
         self.floats = (scaling if is_scaled else "none", None, None)
 
     def _ConvertImageDtype(self, each, is_v2):
@@ -266,15 +299,22 @@ class _Reader:
     def numbers(self, each, name, most=None):
         pair = getattr(each, name)
         if not (
-            isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1] <= (most or pair[1])
+            isinstance(pair, (list, tuple))
+            and len(pair) == 2
+            and all(map(is_number, pair))
+            and 0 < pair[0] <= pair[1] <= (most or pair[1])
         ):
-            self.fail(each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else ""))
+            self.fail(
+                each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else "")
+            )
         return tuple(map(float, pair))
 
     def _RandomResizedCrop(self, each, is_v2):
         self.place(each)
         area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
-        self.made.append(steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2)))
+        self.made.append(
+            steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2))
+        )
 
     def _RandomCrop(self, each, is_v2):
         self.place(each)
@@ -318,7 +358,9 @@ class _Reader:
 
     def finish(self):
         if not self.is_tensor:
-            raise ConversionError("the transforms end with an image of Pillow: expected a tensor; add `ToTensor` or `PILToTensor`")
+            raise ConversionError(
+                "the transforms end with an image of Pillow: expected a tensor; add `ToTensor` or `PILToTensor`"
+            )
         if self.floats is None:
             return self.made
         scaling, mean, std = self.floats

@@ -20,7 +20,9 @@ def stage(imgsz=640, rect=False, stride=32):
     height, width = fields.sides("imgsz")
     stride = fields.side("stride")
     if height % stride or width % stride:
-        fields.fail("imgsz", f"expected multiples of the model's stride, {stride}: Ultralytics would take the next larger ones")
+        fields.fail(
+            "imgsz", f"expected multiples of the model's stride, {stride}: Ultralytics would take the next larger ones"
+        )
     resize = steps.Resize(sizes.Within(height, width, "even"), "linear", "opencv")
     if fields.flag("rect"):
         border = steps.PadToMultiple(height, width, stride, _GRAY)

@@ -1,5 +1,5 @@
-"""Image processors that are known: how each works, and what its fields are where a configuration does not say. `tests/python/test_convert_libraries.py`
-compares this with the classes of the installed transformers."""
+"""Image processors that are known: how each works, and what its fields are where a configuration does not say.
+`tests/python/test_convert_libraries.py` compares this with the classes of the installed transformers."""
 
 _STANDARD = {"image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
 _IMAGENET = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}
@@ -22,29 +22,59 @@ _CROPPED_CLIP = {
     "do_center_crop": True,
     "do_convert_rgb": True,
 }
-_EDGES = {**_ON, **_IMAGENET, **_LINEAR, "size": {"shortest_edge": 800, "longest_edge": 1333}, "default_to_square": False}
+_EDGES = {
+    **_ON,
+    **_IMAGENET,
+    **_LINEAR,
+    "size": {"shortest_edge": 800, "longest_edge": 1333},
+    "default_to_square": False,
+}
 _DETR = {**_EDGES, "do_pad": True}
 
 # (how it works, what it has by default)
 CLASSES = {
     "ViTImageProcessor": ("plain", {**_ON, **_STANDARD, **_LINEAR, **_square(224)}),
-    "DeiTImageProcessor": ("plain", {**_ON, **_STANDARD, **_CUBIC, **_square(256), **_square(224, "crop_size"), "do_center_crop": True}),
-    "BeitImageProcessor": ("beit", {**_ON, **_STANDARD, **_CUBIC, **_square(224), **_square(224, "crop_size"), "do_center_crop": False}),
+    "DeiTImageProcessor": (
+        "plain",
+        {**_ON, **_STANDARD, **_CUBIC, **_square(256), **_square(224, "crop_size"), "do_center_crop": True},
+    ),
+    "BeitImageProcessor": (
+        "beit",
+        {**_ON, **_STANDARD, **_CUBIC, **_square(224), **_square(224, "crop_size"), "do_center_crop": False},
+    ),
     "ConvNextImageProcessor": (
         "convnext",
-        {**_ON, **_STANDARD, **_CUBIC, "size": {"shortest_edge": 384}, "default_to_square": False, "crop_pct": 224 / 256},
+        {
+            **_ON,
+            **_STANDARD,
+            **_CUBIC,
+            "size": {"shortest_edge": 384},
+            "default_to_square": False,
+            "crop_pct": 224 / 256,
+        },
     ),
     "CLIPImageProcessor": ("plain", _CROPPED_CLIP),
     "ChineseCLIPImageProcessor": ("plain", _CROPPED_CLIP),
     # DINOv2 has this class.
     "BitImageProcessor": ("plain", _CROPPED_CLIP),
-    "SiglipImageProcessor": ("plain", {**_ON, **_STANDARD, **_CUBIC, **_square(224), "default_to_square": False, "do_convert_rgb": True}),
+    "SiglipImageProcessor": (
+        "plain",
+        {**_ON, **_STANDARD, **_CUBIC, **_square(224), "default_to_square": False, "do_convert_rgb": True},
+    ),
     "Siglip2ImageProcessor": ("patches", {**_ON, **_STANDARD, **_LINEAR, "patch_size": 16, "max_num_patches": 256}),
     "BlipImageProcessor": ("plain", {**_ON, **_CLIP, **_CUBIC, **_square(384), "do_convert_rgb": True}),
     "PvtImageProcessor": ("plain", {**_ON, **_IMAGENET, **_CUBIC, **_square(224)}),
     "OwlViTImageProcessor": (
         "plain",
-        {**_ON, **_CLIP, **_CUBIC, **_square(768), **_square(768, "crop_size"), "do_center_crop": False, "do_convert_rgb": True},
+        {
+            **_ON,
+            **_CLIP,
+            **_CUBIC,
+            **_square(768),
+            **_square(768, "crop_size"),
+            "do_center_crop": False,
+            "do_convert_rgb": True,
+        },
     ),
     "DINOv3ViTImageProcessor": ("rescales-first", {**_ON, **_IMAGENET, **_LINEAR, **_square(224)}),
     "SegformerImageProcessor": ("segmentation", {**_ON, **_IMAGENET, **_LINEAR, **_square(512)}),

@@ -1,4 +1,5 @@
-"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos that are made here."""
+"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos that are
+made here."""
 
 import os
 from dataclasses import dataclass, field
@@ -26,7 +27,9 @@ class Proof:
     @property
     def is_equal(self):
         """Whether every output is equal to the bit on every file."""
-        return all(not misshapen and all(not file.differing for file in found.files) for _, found, misshapen in self.outputs)
+        return all(
+            not misshapen and all(not file.differing for file in found.files) for _, found, misshapen in self.outputs
+        )
 
     def __str__(self):
         lines = []
@@ -43,12 +46,15 @@ class Proof:
                 ]
             if misshapen:
                 lines.append(f"{name}: another shape on {len(misshapen)} of {self.files}")
-                lines += [f"  {in_one_line(path)}: {ours} in place of {theirs}" for path, ours, theirs in misshapen[:_SHOWN]]
+                lines += [
+                    f"  {in_one_line(path)}: {ours} in place of {theirs}" for path, ours, theirs in misshapen[:_SHOWN]
+                ]
         return "\n".join(lines)
 
 
 def prove(made, files, run=None):
-    """Compares a converted pipeline with its library on files. `run` answers in the pipeline's place, as a server that has it does."""
+    """Compares a converted pipeline with its library on files. `run` answers in the pipeline's place, as a server that
+    has it does."""
     stage, reference, run = made.stage, made.reference(), run or runner(made())
     names = [stage.output, *stage.extras]
     proof = Proof(stage.title, [(name, Comparison(stage.title), []) for name in names])
@@ -94,7 +100,9 @@ def photos(folder, count, seed=1):
         height, width = (int(side) for side in np.exp(rng.uniform(np.log(40), np.log(900), 2)))
         image, kind = Image.fromarray(_smooth(rng, height, width)), _KINDS[number % len(_KINDS)]
         path = Path(folder) / f"{number:03}-{kind}{'.png' if kind.startswith('png') else '.jpg'}"
-        options = {"quality": int(rng.integers(60, 98)), "subsampling": int(rng.integers(3))} if path.suffix == ".jpg" else {}
+        options = (
+            {"quality": int(rng.integers(60, 98)), "subsampling": int(rng.integers(3))} if path.suffix == ".jpg" else {}
+        )
         if kind == "turned":
             options["exif"] = Image.Exif()
             options["exif"][_ORIENTATION] = int(rng.integers(2, 9))

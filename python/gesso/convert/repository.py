@@ -8,7 +8,13 @@ from pathlib import Path
 from . import pbtxt
 from .description import CHANNELS, ConversionError
 
-_TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "uint8": "TYPE_UINT8", "int32": "TYPE_INT32", "int64": "TYPE_INT64"}
+_TYPES = {
+    "float32": "TYPE_FP32",
+    "float16": "TYPE_FP16",
+    "uint8": "TYPE_UINT8",
+    "int32": "TYPE_INT32",
+    "int64": "TYPE_INT64",
+}
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 _DATA_TYPE = re.compile(r"TYPE_[A-Z0-9]+")
 _STAGE_FILES = ("1/model.dali", "config.pbtxt", "preprocess.py", "README.md")
@@ -62,7 +68,10 @@ def model(repository, name):
     def tensors(kind):
         found = [each for each in fields.get(kind, []) if isinstance(each, dict)]
         try:
-            return tuple(Tensor(_name(each["name"][0]), _data_type(each["data_type"][0]), tuple(map(int, each["dims"]))) for each in found)
+            return tuple(
+                Tensor(_name(each["name"][0]), _data_type(each["data_type"][0]), tuple(map(int, each["dims"])))
+                for each in found
+            )
         except (KeyError, ValueError, TypeError) as error:
             raise ConversionError(
                 f"`{path}`: expected `name`, `data_type` and `dims` of each {kind}; {error} is missing or wrong"
@@ -73,10 +82,14 @@ def model(repository, name):
     except (ValueError, TypeError) as error:
         raise ConversionError(f"`{path}`: `max_batch_size` is no number") from error
     if most < 1:
-        raise ConversionError(f"`{path}`: `max_batch_size` is {most}: expected 1 or more, so that requests have a batch")
+        raise ConversionError(
+            f"`{path}`: `max_batch_size` is {most}: expected 1 or more, so that requests have a batch"
+        )
     inputs, outputs = tensors("input"), tensors("output")
     if not inputs or not outputs:
-        raise ConversionError(f"`{path}`: expected at least one `input` and one `output`; what a server would complete is not known here")
+        raise ConversionError(
+            f"`{path}`: expected at least one `input` and one `output`; what a server would complete is not known here"
+        )
     return Model(name, most, inputs, outputs)
 
 
@@ -103,7 +116,9 @@ def connections(stage, behind):
     for tensor in behind.inputs:
         output = stage.output if tensor is pixels else tensor.name
         if output not in made:
-            raise ConversionError(f"input `{tensor.name}` of model `{behind.name}`: the stage has no output for it, only {list(made)}")
+            raise ConversionError(
+                f"input `{tensor.name}` of model `{behind.name}`: the stage has no output for it, only {list(made)}"
+            )
         kind, shape = made[output]
         if tensor.type != _TYPES[kind]:
             raise ConversionError(
@@ -160,7 +175,9 @@ def _step(name, maps):
 def check_name(option, name):
     """Refuses what cannot be a model's name."""
     if not _NAME.fullmatch(name):
-        raise ConversionError(f"option `{option}` is {name!r}: expected a model's name of letters, digits, `_`, `.` and `-`")
+        raise ConversionError(
+            f"option `{option}` is {name!r}: expected a model's name of letters, digits, `_`, `.` and `-`"
+        )
 
 
 @dataclass(frozen=True)
@@ -184,7 +201,9 @@ class Places:
         check_name("--ensemble", name)
         for option, one, others in (("--output", stage.name, [model]), ("--ensemble", name, [model, stage.name])):
             if one in others:
-                raise ConversionError(f"option `{option}` is {one!r}, as the model or the stage is named: expected another name")
+                raise ConversionError(
+                    f"option `{option}` is {one!r}, as the model or the stage is named: expected another name"
+                )
         return cls(stage, stage.parent / name)
 
     def check(self, overwrite):
@@ -198,13 +217,17 @@ def _check_folder(folder, files, option, overwrite):
     paths = [folder, folder / "1", *(folder / file for file in files)]
     for path in paths:
         if path.is_symlink():
-            raise ConversionError(f"option `{option}`: `{path}` is a symbolic link, through which nothing is written; expected a folder")
+            raise ConversionError(
+                f"option `{option}`: `{path}` is a symbolic link, through which nothing is written; expected a folder"
+            )
     for path in paths[:2]:
         if path.exists() and not path.is_dir():
             raise ConversionError(f"option `{option}`: `{path}` is no folder")
     found = [path for path in paths[2:] if path.exists()]
     if found and not overwrite:
-        raise ConversionError(f"option `{option}`: `{found[0]}` is there already; expected another folder, or `--overwrite`")
+        raise ConversionError(
+            f"option `{option}`: `{found[0]}` is there already; expected another folder, or `--overwrite`"
+        )
     if found and not _is_made_here(folder):
         raise ConversionError(
             f"option `{option}`: `{found[0]}` is there, and `{folder}` was not made by `gesso from`; expected another folder"

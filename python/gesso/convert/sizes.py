@@ -1,5 +1,5 @@
-"""Rules for the size of a resized image. Each is written as lines of a pipeline that compute it in float64, in the order in which its library does,
-so that it is the same number in every case."""
+"""Rules for the size of a resized image. Each is written as lines of a pipeline that compute it in float64, in the
+order in which its library does, so that it is the same number in every case."""
 
 from dataclasses import dataclass
 
@@ -67,7 +67,8 @@ class Shorter(_Varies):
 
 @dataclass(frozen=True)
 class Bounded(_Varies):
-    """transformers' `get_size_with_aspect_ratio`: a shorter side, a smaller one where the longer side would be more than `longest`."""
+    """transformers' `get_size_with_aspect_ratio`: a shorter side, a smaller one where the longer side would be more
+    than `longest`."""
 
     shortest: int
     longest: int
@@ -99,7 +100,10 @@ class Bounded(_Varies):
         ]
         if self.multiple:
             function = {"down": "math.floor", "up": "math.ceil"}[self.multiple_rounding]
-            lines += [f"new_{side} = {function}(new_{side} / {self.multiple}) * {self.multiple}" for side in ("height", "width")]
+            lines += [
+                f"new_{side} = {function}(new_{side} / {self.multiple}) * {self.multiple}"
+                for side in ("height", "width")
+            ]
         return lines
 
 
@@ -123,7 +127,8 @@ class Longest(_Varies):
 
 @dataclass(frozen=True)
 class Within(_Varies):
-    """The largest size within a height and a width; fractions are cut ("floor", transformers) or rounded ("even", Ultralytics)."""
+    """The largest size within a height and a width; fractions are cut ("floor", transformers) or rounded ("even",
+    Ultralytics)."""
 
     height: int
     width: int
@@ -137,7 +142,11 @@ class Within(_Varies):
         scale = [f"scale = math.min({self.height} / height, {self.width} / width)"]
         if self.rounding == "floor":
             return [*scale, "new_height = math.floor(height * scale)", "new_width = math.floor(width * scale)"]
-        return [*scale, "new_height = math.max(whole(height * scale), 1)", "new_width = math.max(whole(width * scale), 1)"]
+        return [
+            *scale,
+            "new_height = math.max(whole(height * scale), 1)",
+            "new_width = math.max(whole(width * scale), 1)",
+        ]
 
 
 @dataclass(frozen=True)
@@ -163,14 +172,16 @@ _HALVINGS = 24
 
 @dataclass(frozen=True)
 class Patches(_Varies):
-    """SigLIP 2's: sides of whole patches, the largest scale that has at most so many, found by halving as transformers finds it."""
+    """SigLIP 2's: sides of whole patches, the largest scale that has at most so many, found by halving as transformers
+    finds it."""
 
     side: int
     most: int
 
     def lines(self):
         whole = [
-            f"new_{side} = math.max(math.ceil({side} * {{}} / {self.side}) * {self.side}, {self.side})" for side in ("height", "width")
+            f"new_{side} = math.max(math.ceil({side} * {{}} / {self.side}) * {self.side}, {self.side})"
+            for side in ("height", "width")
         ]
         return [
             f"smallest, largest = exact({1e-5 / 10!r}, height), exact(100.0, height)",

@@ -1,4 +1,5 @@
-"""Writes a stage as the plain Python of a pipeline. What is printed is what is run: `definition` runs this text and nothing else."""
+"""Writes a stage as the plain Python of a pipeline. What is printed is what is run: `definition` runs this text and
+nothing else."""
 
 import json
 
@@ -18,7 +19,12 @@ _INTERPOLATIONS = {
     "lanczos": "INTERP_LANCZOS3",
 }
 # What `fn.crop_mirror_normalize` computes in one operator: by scaling, and whether the factor must be 1 / 255.
-_NORMALIZATIONS = {"divide": "torchvision", "multiply": "torchvision-v2", "multiply-float64": "torchvision", "fused": "transformers-fast"}
+_NORMALIZATIONS = {
+    "divide": "torchvision",
+    "multiply": "torchvision-v2",
+    "multiply-float64": "torchvision",
+    "fused": "transformers-fast",
+}
 _ONE_255TH = 1 / 255
 # Steps that make or take the output; those before them are of images.
 _OF_PIXELS = (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches)
@@ -62,7 +68,9 @@ class _Writer:
         self.layout = "HWC" if stage.makes_patches else stage.layout
 
     def call(self, target, function, *inputs, **arguments):
-        self.body.append(_Call(target, function, inputs, {name: value for name, value in arguments.items() if value is not None}))
+        self.body.append(
+            _Call(target, function, inputs, {name: value for name, value in arguments.items() if value is not None})
+        )
         return target
 
     def line(self, text):
@@ -80,10 +88,24 @@ class _Writer:
 
     def decode_images(self, is_turned, arithmetic="pillow"):
         device = None if self.stage.device == "cpu" else self.stage.device
-        self.call("images", "decoders.image", "encoded", device=device, adjust_orientation=is_turned, arithmetic=self.exact(arithmetic))
+        self.call(
+            "images",
+            "decoders.image",
+            "encoded",
+            device=device,
+            adjust_orientation=is_turned,
+            arithmetic=self.exact(arithmetic),
+        )
 
     def read_folder(self, step):
-        self.call("encoded, labels", "readers.file", file_root=step.path, random_shuffle=True, pad_last_batch=True, name="reader")
+        self.call(
+            "encoded, labels",
+            "readers.file",
+            file_root=step.path,
+            random_shuffle=True,
+            pad_last_batch=True,
+            name="reader",
+        )
         self.decode_images(False)
 
     def take_frames(self, _):
@@ -113,7 +135,13 @@ class _Writer:
         else:
             rounding = {"even": "even", "truncate": "truncate", "floor": "truncate"}[crop.rounding]
             self.call(
-                "images", "resize_crop_mirror", "images", **size, crop=[crop.height, crop.width], rounding=self.exact(rounding), **filters
+                "images",
+                "resize_crop_mirror",
+                "images",
+                **size,
+                crop=[crop.height, crop.width],
+                rounding=self.exact(rounding),
+                **filters,
             )
 
     def filters(self, step):
@@ -132,10 +160,18 @@ class _Writer:
         if step.rounding == "floor" and not self.is_dali:
             # Downwards also where the image is smaller and the window begins before it: what is too large is cut first.
             self.call("images", "crop", "images", **window, rounding="truncate", out_of_bounds_policy="trim_to_shape")
-            self.call("images", "crop", "images", **window, rounding="round", out_of_bounds_policy="pad", fill_values=fill)
+            self.call(
+                "images", "crop", "images", **window, rounding="round", out_of_bounds_policy="pad", fill_values=fill
+            )
         else:
             self.call(
-                "images", "crop", "images", **window, rounding=self.exact(step.rounding), out_of_bounds_policy="pad", fill_values=fill
+                "images",
+                "crop",
+                "images",
+                **window,
+                rounding=self.exact(step.rounding),
+                out_of_bounds_policy="pad",
+                fill_values=fill,
             )
 
     def random_resized_crop(self, step):
@@ -151,7 +187,13 @@ class _Writer:
 
     def random_flip(self, step):
         chosen = _Code(f"fn.random.coin_flip(probability={step.probability!r})")
-        self.call("images", "flip", "images", horizontal=0 if step.is_vertical else chosen, vertical=chosen if step.is_vertical else None)
+        self.call(
+            "images",
+            "flip",
+            "images",
+            horizontal=0 if step.is_vertical else chosen,
+            vertical=chosen if step.is_vertical else None,
+        )
 
     def grayscale(self, step):
         self.line("red, green, blue = (fn.cast(images[:, :, channel], dtype=types.INT32) for channel in range(3))")
@@ -167,7 +209,11 @@ class _Writer:
         self.line("shape = images.shape()")
         self.line(f"height, width = shape[0] + {step.top + step.bottom}, shape[1] + {step.left + step.right}")
         fill = list(step.fill) if step.policy == "pad" and any(step.fill) else None
-        window = {"start": [-step.top, -step.left], "shape": _Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"), "axes": [0, 1]}
+        window = {
+            "start": [-step.top, -step.left],
+            "shape": _Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"),
+            "axes": [0, 1],
+        }
         self.call("images", "slice", "images", **window, out_of_bounds_policy=step.policy, fill_values=fill)
 
     def pad_to_multiple(self, step):
@@ -175,7 +221,10 @@ class _Writer:
         for number, (side, target) in enumerate((("height", step.height), ("width", step.width))):
             self.line(f"missing = {target} - shape[{number}]")
             self.line(f"{side} = shape[{number}] + missing - math.floor(missing / {step.multiple}) * {step.multiple}")
-        sides = {name: _Code(f"fn.cast({side}, dtype=types.FLOAT)") for name, side in (("crop_h", "height"), ("crop_w", "width"))}
+        sides = {
+            name: _Code(f"fn.cast({side}, dtype=types.FLOAT)")
+            for name, side in (("crop_h", "height"), ("crop_w", "width"))
+        }
         window = {**sides, "rounding": self.exact("truncate")}
         self.call("images", "crop", "images", **window, out_of_bounds_policy="pad", fill_values=list(step.fill))
 
@@ -183,7 +232,9 @@ class _Writer:
         stage = self.stage
         mean, std = step.mean or (0.0,) * steps.CHANNELS, step.std or (1.0,) * steps.CHANNELS
         common = {"dtype": _Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
-        common["output_layout"] = "F" + self.layout if stage.takes_frames else None if self.layout == "CHW" else self.layout
+        common["output_layout"] = (
+            "F" + self.layout if stage.takes_frames else None if self.layout == "CHW" else self.layout
+        )
         is_usual = step.scaling == "divide" or step.scaling in _NORMALIZATIONS and step.factor == _ONE_255TH
         self.pixels = "pixels"
         if self.is_dali and stage.resizes_floats:
@@ -199,7 +250,15 @@ class _Writer:
                 **common,
             )
         elif is_usual:
-            self.call("pixels", "crop_mirror_normalize", "images", mean=mean, std=std, arithmetic=_NORMALIZATIONS[step.scaling], **common)
+            self.call(
+                "pixels",
+                "crop_mirror_normalize",
+                "images",
+                mean=mean,
+                std=std,
+                arithmetic=_NORMALIZATIONS[step.scaling],
+                **common,
+            )
         else:
             self.unusual_floats(step)
 
@@ -209,7 +268,12 @@ class _Writer:
         if step.scaling == "multiply-float64":
             self.line(f"values = [float(np.float32(value * {step.factor!r})) for value in range(256)]")
             self.call(
-                "pixels", "lookup_table", "images", keys=_Code("list(range(256))"), values=_Code("values"), dtype=_Code("types.FLOAT")
+                "pixels",
+                "lookup_table",
+                "images",
+                keys=_Code("list(range(256))"),
+                values=_Code("values"),
+                dtype=_Code("types.FLOAT"),
             )
         else:
             self.call("pixels", "cast", "images", dtype=_Code("types.FLOAT"))
@@ -289,11 +353,18 @@ class _Writer:
         if self.pixels == "images":
             self.measure_images()
             self.planes()
-        self.outputs = [(self.pixels, self.stage.output), *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras)]
+        self.outputs = [
+            (self.pixels, self.stage.output),
+            *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras),
+        ]
 
     def is_one(self, resize, crop):
         """Whether one operator does both: where the window never leaves the image."""
-        return isinstance(crop, steps.CenterCrop) and not self.stage.resizes_floats and resize.size.covers(crop.height, crop.width)
+        return (
+            isinstance(crop, steps.CenterCrop)
+            and not self.stage.resizes_floats
+            and resize.size.covers(crop.height, crop.width)
+        )
 
     def measure(self, target):
         self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
@@ -325,7 +396,14 @@ def write(stage, is_dali=False, batch_size=64):
     helpers = [text for name, text in sizes.HELPERS.items() if f"{name}(" in body]
     imports = ["import numpy as np", ""] if "np." in body + "".join(helpers) else []
     names = ["fn", *(["math"] if "math." in body + "".join(helpers) else []), "pipeline_def", "types"]
-    head = [f'"""{stage.title}, made by `gesso from`."""', "", *imports, f"from gesso import {', '.join(names)}", "", ""]
+    head = [
+        f'"""{stage.title}, made by `gesso from`."""',
+        "",
+        *imports,
+        f"from gesso import {', '.join(names)}",
+        "",
+        "",
+    ]
     functions = [line for text in helpers for line in [*text.splitlines(), "", ""]]
     # Batches ahead are for training; a server has its own requests.
     depth = "" if stage.is_training else ", prefetch_queue_depth=1"

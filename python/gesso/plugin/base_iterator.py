@@ -17,8 +17,8 @@ from ..types import PipelineAPIType
 class LastBatchPolicy(Enum):
     """What becomes of a last batch that is not full.
 
-    FILL: it is filled with samples of the next epoch (or the last one again, if the reader pads). DROP: it is left out. PARTIAL: it is smaller.
-    """
+    FILL: it is filled with samples of the next epoch (or the last one again, if the reader pads). DROP: it is left out.
+    PARTIAL: it is smaller."""
 
     FILL = 0
     DROP = 1
@@ -32,7 +32,8 @@ def _distinct(output_map):
 
 
 class BaseIterator:
-    """Base of the iterators. Subclasses say in `_convert` what they make of the outputs, and call `_take_first_batch` when they are whole."""
+    """Base of the iterators. Subclasses say in `_convert` what they make of the outputs, and call `_take_first_batch`
+    when they are whole."""
 
     def __init__(
         self,
@@ -49,7 +50,9 @@ class BaseIterator:
         self._pipes = pipelines if isinstance(pipelines, list) else [pipelines]
         self._num_gpus = len(self._pipes)
         self.batch_size = self._pipes[0].max_batch_size
-        assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), "the pipelines differ in their batch size"
+        assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), (
+            "the pipelines differ in their batch size"
+        )
         if auto_reset not in (False, None, "no", True, "yes"):
             raise ValueError(f"Unsupported value for `auto_reset` {auto_reset}")
         self._resets = auto_reset in (True, "yes")
@@ -61,7 +64,9 @@ class BaseIterator:
         if self._size < 0 and self._num_gpus > 1 and not reader_name:
             raise AssertionError(_context.add_words("without a size and a reader's name there must be one pipeline"))
         assert not reader_name or self._size < 0, "`reader_name` says the size: leave `size` out"
-        assert not reader_name or not last_batch_padded, "`reader_name` says whether the data is padded: leave `last_batch_padded` out"
+        assert not reader_name or not last_batch_padded, (
+            "`reader_name` says whether the data is padded: leave `last_batch_padded` out"
+        )
         if self._size < 0 and not reader_name:
             self._policy, self._padded = LastBatchPolicy.FILL, False
         if self._size > 0 and not reader_name:
@@ -148,7 +153,9 @@ class BaseIterator:
             raise
         self._left_out = [pipe._left_out for pipe in self._pipes]
         if self._reader_name or self._size != -1:
-            for batch, left_out in ((batch, left_out) for batches, left_out in zip(outputs, self._left_out) for batch in batches):
+            for batch, left_out in (
+                (batch, left_out) for batches, left_out in zip(outputs, self._left_out) for batch in batches
+            ):
                 # Samples that `on_error="skip"` left out are counted: they were read.
                 found = len(batch) + len(left_out)
                 assert found == self.batch_size, (
@@ -158,7 +165,11 @@ class BaseIterator:
 
     def _there(self, counts=None):
         """How many samples each pipeline's batch has of its first `counts`, without those that were left out."""
-        counts = [self.batch_size] * len(self._pipes) if counts is None else [min(max(int(count), 0), self.batch_size) for count in counts]
+        counts = (
+            [self.batch_size] * len(self._pipes)
+            if counts is None
+            else [min(max(int(count), 0), self.batch_size) for count in counts]
+        )
         return [count - sum(i < count for i in left_out) for count, left_out in zip(counts, self._left_out)]
 
     def _schedule_runs(self, *_):
@@ -239,7 +250,8 @@ class BaseIterator:
                     pipe.schedule_run()
 
     def restart(self):
-        """Begins the next epoch at once, in the middle of one; `reset` only does so at its end. Batches that were prepared are thrown away."""
+        """Begins the next epoch at once, in the middle of one; `reset` only does so at its end. Batches that were
+        prepared are thrown away."""
         for pipe in self._pipes:
             pipe.restart()
         self._counter = 0
@@ -298,7 +310,10 @@ class BaseIterator:
             return
         state = json.loads(text)
         shards = state.get("shards")
-        if shards and (len(shards["sizes"]), shards.get("batch_size", self.batch_size)) != (self._shards.count, self.batch_size):
+        if shards and (len(shards["sizes"]), shards.get("batch_size", self.batch_size)) != (
+            self._shards.count,
+            self.batch_size,
+        ):
             left = self._pipes[0]._execution.reader_left()[self._reader_name]
             if left is None:
                 raise ValueError(

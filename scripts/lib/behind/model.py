@@ -1,4 +1,5 @@
-"""A network of torchvision's in Triton's Python backend. It takes its input by DLPack, where it lies; on a GPU it refuses one that lies on the host."""
+"""A network of torchvision's in Triton's Python backend. It takes its input by DLPack, where it lies; on a GPU it
+refuses one that lies on the host."""
 
 import json
 
@@ -8,12 +9,17 @@ from network import network
 
 
 class TritonPythonModel:
-    """PIXELS [n, 3, h, w] FP32 -> LOGITS [n, 1000] FP32. Parameters: `network`, a name of torchvision's; `half`, with any value."""
+    """PIXELS [n, 3, h, w] FP32 -> LOGITS [n, 1000] FP32. Parameters: `network`, a name of torchvision's; `half`, with
+    any value."""
 
     def initialize(self, args):
-        parameters = {name: value["string_value"] for name, value in json.loads(args["model_config"])["parameters"].items()}
+        parameters = {
+            name: value["string_value"] for name, value in json.loads(args["model_config"])["parameters"].items()
+        }
         self.on_gpu = args["model_instance_kind"] == "GPU"
-        self.device = torch.device("cuda", int(args["model_instance_device_id"])) if self.on_gpu else torch.device("cpu")
+        self.device = (
+            torch.device("cuda", int(args["model_instance_device_id"])) if self.on_gpu else torch.device("cpu")
+        )
         self.network = network(parameters["network"], self.device, "half" in parameters)
         # What is made once is not made by the first request.
         self.run(torch.zeros(1, 3, 224, 224, device=self.device))
@@ -34,4 +40,7 @@ class TritonPythonModel:
         # Several requests are gathered by one kernel; one is read where it lies.
         logits = self.run(torch.cat(batches) if len(batches) > 1 else batches[0])
         answers = logits.split([len(batch) for batch in batches])
-        return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("LOGITS", torch.to_dlpack(answer))]) for answer in answers]
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("LOGITS", torch.to_dlpack(answer))])
+            for answer in answers
+        ]

@@ -5,7 +5,8 @@ import torchvision
 
 
 def network(name, device, half=False):
-    """Takes FP32 [n, 3, h, w] on `device`, gives FP32 [n, 1000] there; with `half` it computes in half precision, channels last."""
+    """Takes FP32 [n, 3, h, w] on `device`, gives FP32 [n, 1000] there; with `half` it computes in half precision,
+    channels last."""
     # The same sums in every process, whatever the size of the batch.
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)

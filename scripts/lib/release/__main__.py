@@ -56,7 +56,11 @@ def pack(options):
     shutil.copyfile(options.papers / "sboms" / "gesso.cdx.json", folder / f"{tarball.name(version, machine)}.cdx.json")
     shutil.copyfile(options.wheel, folder / options.wheel.name)
     # Those for other machines, too, not those of other versions.
-    files = sorted(path for path in folder.iterdir() if path.name.startswith((f"gesso-{version}-", f"gesso_{version}_", f"gesso_pipelines-{version}-")))
+    files = sorted(
+        path
+        for path in folder.iterdir()
+        if path.name.startswith((f"gesso-{version}-", f"gesso_{version}_", f"gesso_pipelines-{version}-"))
+    )
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
     (folder / SUMS).write_text(sums, encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """The Debian package: an `ar` archive of two tar archives, what the package says of itself and its files.
 
-The plugin is in /usr/lib/gesso, and a link to it where NVIDIA's images have Triton's backends. DALI's name is nobody's to take without
-being asked: `gesso install --as-dali` does that.
+The plugin is in /usr/lib/gesso, and a link to it where NVIDIA's images have Triton's backends. DALI's name is nobody's
+to take without being asked: `gesso install --as-dali` does that.
 """
 
 import email.utils
@@ -13,7 +13,7 @@ import archive
 from archive import Entry
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "packaging"))
-import c_files  # noqa: E402
+import c_files
 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER = "The maintainers of Gesso <maintainers@gesso.invalid>"
@@ -78,7 +78,9 @@ def make(version, machine, library, program, header, papers, changelog, epoch):
         *(Entry(f"{documents}/{path}", data) for path, data in papers),
     ]
     kilobytes = sum(len(entry.data) for entry in files) // 1024 + 1
-    control = CONTROL.format(version=version, architecture=MACHINES[machine], maintainer=MAINTAINER, kilobytes=kilobytes)
+    control = CONTROL.format(
+        version=version, architecture=MACHINES[machine], maintainer=MAINTAINER, kilobytes=kilobytes
+    )
     sums = "".join(f"{hashlib.md5(entry.data).hexdigest()}  {entry.name}\n" for entry in files if not entry.link)
     about = [Entry("./control", control.encode()), Entry("./md5sums", sums.encode())]
     # Names in a package begin with the folder that they are unpacked to.

@@ -9,7 +9,8 @@ import parts
 TERMS = re.compile(r"(un)?licen[cs]e|copying|notice|copyright-library|readme\.ijg", re.IGNORECASE)
 SUFFIXES = ("", ".txt", ".md", ".html", ".ijg", ".apache", ".mit")
 
-# Folders of a part that hold terms, too; the second is that of zig's unwinder, the third that of what it links of glibc.
+# Folders of a part that hold terms, too; the second is that of zig's unwinder, the third that of what it links of
+# glibc.
 INSIDE = ("LICENSES", "lib/libunwind", "lib/libc/glibc")
 
 # For a part that comes without its terms: the text of a licence, from another package (None: ours).
@@ -48,7 +49,9 @@ def standard(part, folders):
             package, file = STANDARD[name]
             folder = parts.ROOT if package is None else folders[package]
             return [(name, (folder / file).read_text(encoding="utf-8").strip())]
-    raise RuntimeError(f"{part.name} {part.version} (`{part.licence}`) comes without its terms, and no text of them is at hand")
+    raise RuntimeError(
+        f"{part.name} {part.version} (`{part.licence}`) comes without its terms, and no text of them is at hand"
+    )
 
 
 def document(shipped, folders):

@@ -1,5 +1,5 @@
-"""What a release holds of others' work: the crates that cargo builds into it, and what the tools add. It reads what cargo knows, and
-nothing from the network."""
+"""What a release holds of others' work: the crates that cargo builds into it, and what the tools add. It reads what
+cargo knows, and nothing from the network."""
 
 import dataclasses
 import functools
@@ -55,7 +55,8 @@ def version():
 
 
 def crates(machine):
-    """The crates of a build for `machine`, ours among them, sorted: those that are shipped and those that only build them."""
+    """The crates of a build for `machine`, ours among them, sorted: those that are shipped and those that only build
+    them."""
     target = f"{machine}-unknown-linux-gnu"
     known = _known(target)
     packages = {package["id"]: package for package in known["packages"]}
@@ -69,7 +70,11 @@ def crates(machine):
         key = _key(package)
         if key not in wanted:
             continue
-        used = {_key(packages[edge["pkg"]]) for edge in node["deps"] if any(kind["kind"] != "dev" for kind in edge["dep_kinds"])}
+        used = {
+            _key(packages[edge["pkg"]])
+            for edge in node["deps"]
+            if any(kind["kind"] != "dev" for kind in edge["dep_kinds"])
+        }
         found.append(_crate(package, sums.get(key), key in shipped, tuple(sorted(used & wanted))))
     return sorted(found, key=lambda part: part.key)
 
@@ -88,13 +93,18 @@ def folders():
 
 
 def tools():
-    """What rustc and zig's linker add: the standard library, and what stands between it and glibc. Needs both installed."""
+    """What rustc and zig's linker add: the standard library, and what stands between it and glibc. Needs both
+    installed."""
     about = dict(line.split(": ", 1) for line in _run("rustc", "-vV").splitlines() if ": " in line)
     documents = Path(_run("rustc", "--print", "sysroot").strip()) / "share" / "doc" / "rust"
     zig = importlib.util.find_spec("ziglang")
     if zig is None:
-        raise RuntimeError("expected the package `ziglang`, whose linker makes a release: `scripts/release` installs it")
-    zig_version = re.search(r"^ziglang==(.*)$", (ROOT / "scripts/requirements-wheel.txt").read_text(encoding="utf-8"), re.MULTILINE)
+        raise RuntimeError(
+            "expected the package `ziglang`, whose linker makes a release: `scripts/release` installs it"
+        )
+    zig_version = re.search(
+        r"^ziglang==(.*)$", (ROOT / "scripts/requirements-wheel.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
     return [
         Part("rust-std", about["release"], "MIT OR Apache-2.0", "https://www.rust-lang.org", documents, is_crate=False),
         Part(
@@ -132,7 +142,9 @@ def _key(package):
 
 def _tree(target, edges):
     """(name, version) of all that the program needs by these kinds of edges, without what only tests need."""
-    lines = _cargo("tree", f"--package={PROGRAM}", f"--edges={edges}", f"--target={target}", "--prefix=none", "--format={p}")
+    lines = _cargo(
+        "tree", f"--package={PROGRAM}", f"--edges={edges}", f"--target={target}", "--prefix=none", "--format={p}"
+    )
     words = (line.split() for line in lines.splitlines() if line.strip())
     return {(name, version.removeprefix("v")) for name, version, *_ in words}
 

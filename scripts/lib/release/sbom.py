@@ -1,4 +1,5 @@
-"""The list of parts in CycloneDX's form (JSON, version 1.6), which scanners read: the same parts make the same bytes."""
+"""The list of parts in CycloneDX's form (JSON, version 1.6), which scanners read: the same parts make the same
+bytes."""
 
 import json
 import uuid
@@ -16,7 +17,10 @@ def document(machine, all_parts, epoch):
     shipped = [_reference(part) for part in all_parts if part.shipped]
     here = {part.key: _reference(part) for part in all_parts}
     edges = [{"ref": ROOT, "dependsOn": shipped}]
-    edges += [{"ref": _reference(part), "dependsOn": sorted(here[key] for key in part.needs if key in here)} for part in all_parts]
+    edges += [
+        {"ref": _reference(part), "dependsOn": sorted(here[key] for key in part.needs if key in here)}
+        for part in all_parts
+    ]
     listed = {
         "$schema": f"http://cyclonedx.org/schema/bom-{VERSION}.schema.json",
         "bomFormat": "CycloneDX",

@@ -7,7 +7,7 @@ import archive
 from archive import Entry
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "packaging"))
-import c_files  # noqa: E402
+import c_files
 
 INSTALL = """\
 Gesso {version} for Linux on {machine}, glibc 2.28 or newer.

@@ -1,5 +1,5 @@
-//! ADPCM: four bits a sample, of a difference to what the samples before let expect. IMA's kind, as WAV and as AIFF have it, and Microsoft's.
-//! It must not know containers.
+//! ADPCM: four bits a sample, of a difference to what the samples before let expect. IMA's kind, as WAV and as AIFF
+//! have it, and Microsoft's. It must not know containers.
 
 use super::fields::{Fields, Order};
 use super::sound::{Block, Coding, Header, Stream};

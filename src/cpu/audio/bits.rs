@@ -1,4 +1,5 @@
-//! Bits of a packet: lowest first, as Vorbis has them, and highest first, as FLAC does. It must not know what they mean.
+//! Bits of a packet: lowest first, as Vorbis has them, and highest first, as FLAC does. It must not know what they
+//! mean.
 
 /// Bits of bytes, of which the lowest comes first.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,5 @@
-//! Tables of a Fourier transform of any length by a convolution whose length is a power of two (Bluestein), for those who transform on a
-//! device. It must not know devices.
+//! Tables of a Fourier transform of any length by a convolution whose length is a power of two (Bluestein), for those
+//! who transform on a device. It must not know devices.
 
 use std::f64::consts::PI;
 
@@ -9,10 +9,11 @@ type Complex = [f64; 2];
 /// What a transform of some length needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chirp {
-    /// Cosine and sine of i * i / (2 * length) of a circle, for each sample: a sample times its conjugate is convolved with them, on both
-    /// sides of 0.
+    /// Cosine and sine of i * i / (2 * length) of a circle, for each sample: a sample times its conjugate is convolved
+    /// with them, on both sides of 0.
     pub chirp: Vec<[f32; 2]>,
-    /// The spectrum of that chirp around a circle of as many samples as this, over their number, in the order of reversed bits.
+    /// The spectrum of that chirp around a circle of as many samples as this, over their number, in the order of
+    /// reversed bits.
     pub filter: Vec<[f32; 2]>,
 }
 

@@ -1,4 +1,5 @@
-//! Sums that find damage in Ogg pages and FLAC frames: remainders of polynomials, the highest bit first. It must not know what is summed.
+//! Sums that find damage in Ogg pages and FLAC frames: remainders of polynomials, the highest bit first. It must not
+//! know what is summed.
 
 /// Bytes that are taken at once.
 const SLICES: usize = 8;

@@ -1,7 +1,7 @@
 //! Sound files to samples: finds out what a file is, and has it decoded block by block. It must not know tensors.
 //!
-//! Decoders are our own: a header decides what they hold, and none may ask for more than a bound says, or for memory that the file's samples
-//! do not need.
+//! Decoders are our own: a header decides what they hold, and none may ask for more than a bound says, or for memory
+//! that the file's samples do not need.
 
 use std::time::Duration;
 

@@ -56,8 +56,8 @@ impl<'a> Fields<'a> {
         Some(if self.order == Order::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
-    /// The next chunk: a name of four bytes, a length, and what follows, all that is left where the length is more. It is filled up to an even
-    /// number of bytes.
+    /// The next chunk: a name of four bytes, a length, and what follows, all that is left where the length is more. It
+    /// is filled up to an even number of bytes.
     pub(crate) fn chunk(&mut self) -> Option<Chunk<'a>> {
         let (name, length) = (self.array()?, self.u32()?);
         let rest = self.bytes;

@@ -77,8 +77,8 @@ pub fn store<T: Level>(signal: &[f32], dst: &mut [T]) {
     dst.iter_mut().zip(signal).for_each(|(to, &level)| *to = T::from_level(level));
 }
 
-/// Writes the `frames` of a sound file whose header is `header` to `dst`; `mixes`: their mean over channels. All of the file is
-/// decoded, as only its end says that it is whole.
+/// Writes the `frames` of a sound file whose header is `header` to `dst`; `mixes`: their mean over channels. All of the
+/// file is decoded, as only its end says that it is whole.
 ///
 /// # Errors
 /// A damaged file; `dst` of another length; those of `watch`.

@@ -52,8 +52,8 @@ pub struct Bank {
     pub normalizes: bool,
 }
 
-/// The part of a bin of the spectrum in the filter that falls there and in the one that rises; filters without number do not
-/// exist.
+/// The part of a bin of the spectrum in the filter that falls there and in the one that rises; filters without number
+/// do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Share {
     bin: usize,

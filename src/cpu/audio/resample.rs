@@ -1,5 +1,5 @@
-//! A signal at another rate, by a windowed sinc from a table. It must not know where rates come from. Steps and their order are
-//! DALI's on a CPU, four taps at once in signals of one channel.
+//! A signal at another rate, by a windowed sinc from a table. It must not know where rates come from. Steps and their
+//! order are DALI's on a CPU, four taps at once in signals of one channel.
 
 use std::f64::consts::PI;
 use std::time::Duration;
@@ -121,7 +121,8 @@ impl Resampler {
         Duration::from_nanos((samples as f64 * 2.0 * self.lobes as f64 * TAP) as u64)
     }
 
-    /// Writes to `out` the signal `input` of interleaved `channels` at another rate, the second of `rates`; both start at the same time.
+    /// Writes to `out` the signal `input` of interleaved `channels` at another rate, the second of `rates`; both start
+    /// at the same time.
     ///
     /// # Errors
     /// Those of `watch`, which is asked now and then.
@@ -180,8 +181,8 @@ impl Resampler {
         }
     }
 
-    /// The sum over `taps`, of which the first is `x` from the middle of the window: of each fourth tap, of those four sums, and of the
-    /// last taps, one to four, one by one.
+    /// The sum over `taps`, of which the first is `x` from the middle of the window: of each fourth tap, of those four
+    /// sums, and of the last taps, one to four, one by one.
     #[inline(always)]
     fn one(&self, taps: &[f32], x: f32, scratch: &mut Scratch) -> f32 {
         let Scratch { xs, rests, products } = scratch;
@@ -215,8 +216,8 @@ impl Resampler {
         last.iter().fold((sums[0] + sums[2]) + (sums[1] + sums[3]), |sum, product| sum + product)
     }
 
-    /// Multiplies `taps` by the window at each of `xs`, which are one apart but for rounding: then their entries are neighbours in
-    /// [`Phases`]. All have one length.
+    /// Multiplies `taps` by the window at each of `xs`, which are one apart but for rounding: then their entries are
+    /// neighbours in [`Phases`]. All have one length.
     #[inline(always)]
     fn weigh(&self, taps: &[f32], xs: &[f32], rests: &mut [f32], products: &mut [f32]) {
         let first = xs.first().map_or(0, |x| entry((x * self.scale + self.center).floor()));

@@ -1,4 +1,5 @@
-//! WAV: RIFF, the same with big numbers (RIFX), with lengths of 64 bits (RF64, BW64), and Sony's W64. It must not know how samples are coded.
+//! WAV: RIFF, the same with big numbers (RIFX), with lengths of 64 bits (RF64, BW64), and Sony's W64. It must not know
+//! how samples are coded.
 
 use super::adpcm;
 use super::fields::{Fields, Order};
@@ -132,7 +133,8 @@ fn open_wav(mut fields: Fields<'_>, length: usize, found: usize) -> Result<Sound
             b"data" => {
                 let kind = kind
                     .ok_or_else(|| Error::invalid("the audio has no chunk `fmt` in front of its samples"))?;
-                // A program that was ended before it could write lengths leaves 0, and a length of the file that is too small.
+                // A program that was ended before it could write lengths leaves 0, and a length of the file that is too
+                // small.
                 let was_ended = chunk.length == 0 && !chunk.rest.is_empty() && length < found;
                 let length = match long {
                     Some(long) if chunk.length == u64::from(u32::MAX) => Length::of(long),

@@ -65,7 +65,8 @@ impl<'b> Block<'b> {
 
 /// Gives a file's frames one block after the other.
 pub trait Stream {
-    /// The next frames, none of them from a packet that has none, and the bytes that were read for them; `None` at the end.
+    /// The next frames, none of them from a packet that has none, and the bytes that were read for them; `None` at the
+    /// end.
     ///
     /// # Errors
     /// Invalid, for a damaged file.

@@ -7,8 +7,8 @@ use realfft::{RealFftPlanner, RealToComplex};
 use crate::error::Result;
 use crate::waiting::{Effort, Watch};
 
-/// Nanoseconds of one core of a Zen 5 for each sample of a transform, and for each of its steps: several times as long where the length is no
-/// product of small primes.
+/// Nanoseconds of one core of a Zen 5 for each sample of a transform, and for each of its steps: several times as long
+/// where the length is no product of small primes.
 const ELEMENT: f64 = 1.5;
 const STEP: f64 = 1.0;
 const STEP_OF_LARGE_PRIMES: f64 = 4.5;

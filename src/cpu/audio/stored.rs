@@ -10,8 +10,8 @@ const MAX_CHANNELS: usize = 1_024;
 const MAX_RATE: u32 = i32::MAX as u32;
 /// Samples of a block.
 const BLOCK: usize = 4_096;
-/// Lengths from here on are no lengths: programs write them that do not know theirs yet, as into a pipe. Samples of so many bytes are beyond
-/// what a tensor may have.
+/// Lengths from here on are no lengths: programs write them that do not know theirs yet, as into a pipe. Samples of so
+/// many bytes are beyond what a tensor may have.
 const UNKNOWN_FROM: u64 = 0x7f00_0000;
 
 /// How a sample is stored.

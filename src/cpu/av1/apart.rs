@@ -1,5 +1,5 @@
-//! A thread for the crate: its functions are ones that C could call, where a panic that leaves them ends the process, and cannot be caught. It must not
-//! know what they do.
+//! A thread for the crate: its functions are ones that C could call, where a panic that leaves them ends the process,
+//! and cannot be caught. It must not know what they do.
 //!
 //! ```text
 //! caller     call ----> waits -------------------> answer, or that there is none
@@ -7,8 +7,8 @@
 //!                        -> panics -> the hook, before anything is unwound: says so, and never returns
 //! ```
 //!
-//! So a panic costs a thread and the memory of one decoder; after [`MOST_LOST`] of them nothing is decoded any more. While such a thread waits, nobody may
-//! set another hook.
+//! So a panic costs a thread and the memory of one decoder; after [`MOST_LOST`] of them nothing is decoded any more.
+//! While such a thread waits, nobody may set another hook.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -170,8 +170,8 @@ mod tests {
         number + 1
     }
 
-    /// Names the variable that tells the process of its own. Who runs tests takes the hook back when they have ended, and would wait for the threads that are
-    /// lost.
+    /// Names the variable that tells the process of its own. Who runs tests takes the hook back when they have ended,
+    /// and would wait for the threads that are lost.
     const ALONE: &str = "GESSO_TEST_LOST_THREADS";
 
     #[test]

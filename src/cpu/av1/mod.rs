@@ -1,5 +1,5 @@
-//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, from which a panic cannot be caught:
-//! it works in a thread that is left when it panics. It must not know containers.
+//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, from
+//! which a panic cannot be caught: it works in a thread that is left when it panics. It must not know containers.
 
 mod apart;
 mod sequence;
@@ -22,8 +22,8 @@ pub(super) const UNSPECIFIED: u8 = 2;
 /// The number of a matrix that follows from the primaries, which are its own number here.
 const DERIVED: u32 = 12;
 
-/// The number of a matrix; of one that follows from the primaries that of theirs, where it has a number. Primaries that are not said are
-/// those of BT.709, as in libavif.
+/// The number of a matrix; of one that follows from the primaries that of theirs, where it has a number. Primaries that
+/// are not said are those of BT.709, as in libavif.
 pub(super) fn matrix_of(matrix: u32, primaries: u32) -> u8 {
     match (matrix, primaries) {
         (DERIVED, 1 | 2) => 1,
@@ -68,7 +68,8 @@ impl Decoder {
         Apart::new(make).map(Self)
     }
 
-    /// Takes the bytes of one frame and hands all pictures that are there to `take`; `place` comes back with this frame's.
+    /// Takes the bytes of one frame and hands all pictures that are there to `take`; `place` comes back with this
+    /// frame's.
     ///
     /// # Errors
     /// Bytes that are damaged, or a way of coding that the crate does not know.

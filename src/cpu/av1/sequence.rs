@@ -1,5 +1,6 @@
-//! The units that an AV1 stream is made of, and what its sequence header says of colours (specification of AV1, 5.3 to 5.5). The crate
-//! tells that only of decoded pictures, and decodes as many frames as there are. It must not know the crate.
+//! The units that an AV1 stream is made of, and what its sequence header says of colours (specification of AV1, 5.3 to
+//! 5.5). The crate tells that only of decoded pictures, and decodes as many frames as there are. It must not know the
+//! crate.
 
 use super::UNSPECIFIED;
 use crate::cpu::bytes::{Bits, Bytes};
@@ -13,7 +14,8 @@ const FRAME: u8 = 6;
 /// Bytes of a unit's length, at most: seven bits in each.
 const LENGTH_BYTES: u32 = 8;
 
-/// Colours of sRGB by their numbers in ISO/IEC 23091-2: with the identity as matrix they say that samples take all of their range.
+/// Colours of sRGB by their numbers in ISO/IEC 23091-2: with the identity as matrix they say that samples take all of
+/// their range.
 const SRGB: [u32; 3] = [1, 13, super::IDENTITY as u32];
 
 /// What a sequence header says.
@@ -75,7 +77,8 @@ fn part(stream: &[u8]) -> Result<Part<'_>> {
 /// The sequence header of a stream that is one picture, of so many layers at most.
 ///
 /// # Errors
-/// Units that are cut off; no sequence header; no frame, or more than layers: each of many could be as large as the picture and take no bytes.
+/// Units that are cut off; no sequence header; no frame, or more than layers: each of many could be as large as the
+/// picture and take no bytes.
 pub(in crate::cpu) fn still_sequence(stream: &[u8], layers: usize) -> Result<Sequence> {
     let (mut rest, mut sequence, mut frames) = (Bytes(stream), None, 0);
     while !rest.is_empty() {

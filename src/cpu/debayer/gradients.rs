@@ -1,15 +1,16 @@
-//! Colours by a variable number of gradients: a pixel gets those of the directions in which the image changes least. It must not
-//! know the other algorithms.
+//! Colours by a variable number of gradients: a pixel gets those of the directions in which the image changes least. It
+//! must not know the other algorithms.
 //!
-//! For each of eight directions there is how much the image changes that way, and what red, green and blue are there. A direction
-//! counts when its change is below a threshold between the least and the largest; the colours that a pixel lacks are its own
-//! plus the mean difference to it of the directions that count.
+//! For each of eight directions there is how much the image changes that way, and what red, green and blue are there. A
+//! direction counts when its change is below a threshold between the least and the largest; the colours that a pixel
+//! lacks are its own plus the mean difference to it of the directions that count.
 
-/// Pixels that are looked at on either side of one: the image is mirrored at its outermost pixels to have them everywhere.
+/// Pixels that are looked at on either side of one: the image is mirrored at its outermost pixels to have them
+/// everywhere.
 const REACH: usize = 2;
 
-/// Pixels that OpenCV computes side by side. Those that are left of a row it computes with a factor of [`ROUNDED`] where there are
-/// seven directions, which decides halves otherwise.
+/// Pixels that OpenCV computes side by side. Those that are left of a row it computes with a factor of [`ROUNDED`]
+/// where there are seven directions, which decides halves otherwise.
 const BLOCK: usize = 8;
 const ROUNDED: f32 = 0.071_428_6;
 
@@ -61,8 +62,8 @@ impl Changes {
     }
 }
 
-/// Fills in what the pixels of `src` lack; `blue` are the row and the column of the first blue pixel. Both sides have at least
-/// [`LEAST_SIDE`] pixels.
+/// Fills in what the pixels of `src` lack; `blue` are the row and the column of the first blue pixel. Both sides have
+/// at least [`LEAST_SIDE`] pixels.
 pub(super) fn fill(src: &[u8], dst: &mut [[u8; 3]], [height, width]: [usize; 2], blue: [usize; 2]) {
     let mirrored = |place: usize, extent: usize| {
         let place = place.abs_diff(REACH);
@@ -170,8 +171,8 @@ fn at_green(lines: &[Vec<u8>; 5], changes: &[Changes; 3], x: usize, seventh: f32
     [own, green as u8, other]
 }
 
-/// Two colours of a pixel whose `known` one has a value, from the change and the doubled values of the known colour and of those two
-/// in each direction; half of a `seventh` where seven count.
+/// Two colours of a pixel whose `known` one has a value, from the change and the doubled values of the known colour and
+/// of those two in each direction; half of a `seventh` where seven count.
 fn chosen((known, seventh): (i32, f32), directions: [(i32, [i32; 3]); 8]) -> [u8; 2] {
     let least = directions.iter().fold(i32::MAX, |least, (change, _)| least.min(*change));
     let most = directions.iter().fold(0, |most, (change, _)| most.max(*change));

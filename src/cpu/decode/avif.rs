@@ -1,5 +1,5 @@
-//! AVIF: pictures of AV1, of a sequence the one that stands for it. Colours are converted as the file says, to 8 bits. It must not know
-//! other formats.
+//! AVIF: pictures of AV1, of a sequence the one that stands for it. Colours are converted as the file says, to 8 bits.
+//! It must not know other formats.
 
 mod items;
 mod pixels;
@@ -31,7 +31,8 @@ fn color_channels(gray: bool) -> usize {
     if gray { 1 } else { 3 }
 }
 
-/// Decodes what `job` asks for to `out`, whose size was checked. Alpha is decoded where it is asked for, or colours depend on it.
+/// Decodes what `job` asks for to `out`, whose size was checked. Alpha is decoded where it is asked for, or colours
+/// depend on it.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
     job.must_end_in_time()?;
     let Items { color, alpha, premultiplied } = Items::read(bytes)?;

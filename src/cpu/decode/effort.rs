@@ -1,7 +1,8 @@
-//! What decoding an image is expected to take, from its header: enough to tell what takes milliseconds from what takes seconds.
-//! It must not decode.
+//! What decoding an image is expected to take, from its header: enough to tell what takes milliseconds from what takes
+//! seconds. It must not decode.
 //!
-//! The figures are nanoseconds of one core of a Zen 5, of images with noise of 2000 x 1500 pixels; small ones take a little more.
+//! The figures are nanoseconds of one core of a Zen 5, of images with noise of 2000 x 1500 pixels; small ones take a
+//! little more.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ const JPEG_SCAN_PIXEL: f64 = 0.4;
 const PNG_BYTE: f64 = 1.5;
 /// For each of its chunks.
 const PNG_CHUNK: f64 = 250.0;
-/// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header does not tell soon.
+/// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header
+/// does not tell soon.
 const TIFF_BYTE: f64 = 4.0;
 /// For each byte of its strips, which may have more of them than it becomes.
 const CODED_BYTE: f64 = 1.0;
@@ -30,7 +32,8 @@ const GIF_PIXEL: f64 = 20.0;
 const GIF_CODE: f64 = 34.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
-/// For each pixel of an AVIF, of which alpha is half as much again: 40 of a smooth one; and for each byte of codes, from 50 to 150.
+/// For each pixel of an AVIF, of which alpha is half as much again: 40 of a smooth one; and for each byte of codes,
+/// from 50 to 150.
 const AVIF_PIXEL: f64 = 60.0;
 const AVIF_BYTE: f64 = 120.0;
 /// For each sample of a JPEG XL: 8 of a lossy one, up to 24 of a lossless one; and for each byte of codes, 15 or 40.

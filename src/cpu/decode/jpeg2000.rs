@@ -1,5 +1,5 @@
-//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. The crate sees the codestream alone, and only after what
-//! it takes was told (`price`): it cannot be interrupted. It must not know other formats.
+//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. The crate sees the codestream alone,
+//! and only after what it takes was told (`price`): it cannot be interrupted. It must not know other formats.
 
 mod boxes;
 mod codestream;
@@ -24,7 +24,8 @@ use codestream::Codestream;
 /// Most bits of a sample.
 const MAX_BITS: u8 = 16;
 
-/// A header that says that colours are red, green and blue, up to its last box, which goes on to the end: the codestream.
+/// A header that says that colours are red, green and blue, up to its last box, which goes on to the end: the
+/// codestream.
 const WITHOUT_CHROMA: &[u8] = b"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14ftypjp2 \0\0\0\0jp2 \
     \0\0\0\x17jp2h\0\0\0\x0Fcolr\x01\0\0\0\0\0\x10\0\0\0\0jp2c";
 
@@ -90,7 +91,8 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     })
 }
 
-/// What decoding takes: bytes beside the samples that are made of what the crate gives, and nanoseconds. Nothing where it will be refused.
+/// What decoding takes: bytes beside the samples that are made of what the crate gives, and nanoseconds. Nothing where
+/// it will be refused.
 pub(super) fn price(bytes: &[u8]) -> (f64, f64) {
     let price = Boxes::read(bytes).and_then(|boxes| price::price(boxes.codestream));
     price.map_or((0.0, 0.0), |price| (price.bytes as f64, price.nanoseconds))

@@ -1,4 +1,5 @@
-//! JPEG XL by crate `jxl`: files with boxes, and bare codestreams; of an animation the first frame. It must not know other formats.
+//! JPEG XL by crate `jxl`: files with boxes, and bare codestreams; of an animation the first frame. It must not know
+//! other formats.
 
 mod codestream;
 mod frames;
@@ -31,8 +32,8 @@ const IDLE: usize = 4;
 /// What a narrower picture counts as.
 const LEAST_WIDTH: usize = 16;
 
-/// Samples by which a frame may be larger than the picture: what repeats in a small one lies in a frame of its own. Up to four frames
-/// that are not shown are kept as floats.
+/// Samples by which a frame may be larger than the picture: what repeats in a small one lies in a frame of its own. Up
+/// to four frames that are not shown are kept as floats.
 const LARGER_FRAME_SAMPLES: usize = 1 << 20;
 
 /// A file whose header was read.
@@ -176,7 +177,8 @@ impl JxlBitstreamInput for Input<'_> {
     }
 }
 
-/// Bytes of frames that may be kept for others while a file with so many pixels is decoded: none of one with a single frame.
+/// Bytes of frames that may be kept for others while a file with so many pixels is decoded: none of one with a single
+/// frame.
 pub(super) fn kept_bytes(bytes: &[u8], pixels: usize) -> f64 {
     let look = || {
         let stream = codestream::codestream(bytes)?;
@@ -271,7 +273,8 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     }
 }
 
-/// Decodes groups of pixels, also those of frames that are not shown, one after the other for as long as somebody waits.
+/// Decodes groups of pixels, also those of frames that are not shown, one after the other for as long as somebody
+/// waits.
 struct Groups<'a> {
     watch: &'a Watch<'a>,
 }

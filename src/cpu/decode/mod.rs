@@ -8,13 +8,15 @@
 //!   library's pixels -> strided view (orientation, window) -> colour -> dtype -> out     `Decoder::decode_into`
 //! ```
 //!
-//! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
-//! when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by libwebp (crate `webp`), AVIF by `re_rav1d`,
-//! which decodes videos too, TIFF by our own code, the other formats by the crates `image`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
+//! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise),
+//! straight into the output when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by
+//! libwebp (crate `webp`), AVIF by `re_rav1d`, which decodes videos too, TIFF by our own code, the other formats by the
+//! crates `image`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
-//! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
+//! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded,
+//!   DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
 //! - GIF is decoded, of an animation the first frame, AVIF and JPEG XL; DALI does not know them.
@@ -103,15 +105,15 @@ pub struct DecodeOptions {
     pub adjust_orientation: bool,
     /// Accepted and without effect: see the module.
     pub fast_idct: bool,
-    /// Whether chroma of a JPEG is upsampled smoothly, as DALI does on a CPU; else the nearest sample is taken, as its GPU
-    /// decoders do unless asked otherwise.
+    /// Whether chroma of a JPEG is upsampled smoothly, as DALI does on a CPU; else the nearest sample is taken, as its
+    /// GPU decoders do unless asked otherwise.
     pub smooth_chroma: bool,
     /// Whether colours become 8-bit RGB as Pillow's `convert("RGB")` makes it: see [`pillow`].
     pub as_pillow: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,
-    /// How often the sides of a JPEG are halved, rounded up, by transforming less of it: at most [`MAX_SHRINK`]. The window is one of
-    /// the smaller image.
+    /// How often the sides of a JPEG are halved, rounded up, by transforming less of it: at most [`MAX_SHRINK`]. The
+    /// window is one of the smaller image.
     pub shrink: u32,
 }
 
@@ -277,8 +279,8 @@ pub fn check_dtype(dtype: DType) -> Result<()> {
 pub struct Conditions<'a> {
     /// Whether somebody still waits for it.
     pub watch: &'a Watch<'a>,
-    /// Threads that have nothing else to do, the caller's perhaps among them: a JPEG of many rows is shared among them, with the same
-    /// pixels.
+    /// Threads that have nothing else to do, the caller's perhaps among them: a JPEG of many rows is shared among them,
+    /// with the same pixels.
     pub pool: Option<&'a rayon::ThreadPool>,
 }
 
@@ -367,8 +369,9 @@ impl Decoder {
         self.decode_under(conditions, bytes, options, out)
     }
 
-    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, JPEG XL, PNG and TIFF stop in the middle. WebP, AVIF, JPEG 2000 and what libjpeg-turbo
-    /// decodes cannot be interrupted: they do not begin when they are not expected to end in time.
+    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, JPEG XL, PNG and TIFF stop in the middle. WebP,
+    /// AVIF, JPEG 2000 and what libjpeg-turbo decodes cannot be interrupted: they do not begin when they are not
+    /// expected to end in time.
     ///
     /// # Errors
     /// Those of [`Decoder::decode_into`], and why nobody waits any more.
@@ -409,8 +412,9 @@ impl Decoder {
             .context(|| format!("`{}` image", whole.format))
     }
 
-    /// Decodes `bytes` row by row, where its decoder makes rows in their order: a JPEG as stored. False where it does not, or where something
-    /// is wrong with the file or with what is asked for: [`Decoder::decode_under`] tells. Some rows may have come then.
+    /// Decodes `bytes` row by row, where its decoder makes rows in their order: a JPEG as stored. False where it does
+    /// not, or where something is wrong with the file or with what is asked for: [`Decoder::decode_under`] tells. Some
+    /// rows may have come then.
     pub fn decode_rows(
         &self,
         conditions: Conditions<'_>,

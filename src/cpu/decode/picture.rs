@@ -55,8 +55,8 @@ impl View {
     }
 }
 
-/// The part of a stored picture that `window` shows of it (or everything), before its orientation is applied. The window must be
-/// inside the image.
+/// The part of a stored picture that `window` shows of it (or everything), before its orientation is applied. The
+/// window must be inside the image.
 pub fn stored_window(info: &ImageInfo, window: Option<Window>) -> Window {
     let (width, height) = info.stored_size();
     let Some(seen) = window else { return Window { x: 0, y: 0, width, height } };
@@ -125,7 +125,8 @@ impl Picture<'_> {
         }
     }
 
-    /// Colours are picked in the stored type and converted row by row: a loop for every pair of types and every colour would be hundreds.
+    /// Colours are picked in the stored type and converted row by row: a loop for every pair of types and every colour
+    /// would be hundreds.
     fn convert<S: Stored, D: Level>(&self, samples: &[S], job: &Job<'_>, out: &mut [D]) -> Result<()> {
         let (options, view) = (job.options, job.view);
         let channels = options.color.channels(job.info.channels);
@@ -178,7 +179,8 @@ fn as_stored<S: Stored, D: Level>(out: &mut [D]) -> std::result::Result<&mut [S]
     if TypeId::of::<S>() == TypeId::of::<D>() { Ok(bytemuck::cast_slice_mut(out)) } else { Err(out) }
 }
 
-/// Lets `pick` write a row of the view after the other, and writes `to` of each of its elements to `out`, which has so many `channels`.
+/// Lets `pick` write a row of the view after the other, and writes `to` of each of its elements to `out`, which has so
+/// many `channels`.
 fn by_rows<T: bytemuck::Pod, D: Level>(
     view: View,
     channels: usize,

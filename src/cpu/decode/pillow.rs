@@ -1,5 +1,5 @@
-//! 8-bit RGB as Pillow's `convert("RGB")` makes it, where DALI makes other colours: of inks, and of 16 bits. Alpha is dropped by both. It must not
-//! know how files store samples.
+//! 8-bit RGB as Pillow's `convert("RGB")` makes it, where DALI makes other colours: of inks, and of 16 bits. Alpha is
+//! dropped by both. It must not know how files store samples.
 
 use super::color::{Level, Stored, rescale};
 use super::{Format, ImageInfo};
@@ -17,8 +17,8 @@ pub(super) fn rgb_of_inks([c, m, y, k]: [u8; 4]) -> [u8; 4] {
     [of(c), of(m), of(y), 255]
 }
 
-/// What makes 8 bits of samples of 16: of gray the value, at most 255, of colours the upper byte, of PNM a rounded one. What is
-/// not of 16 bits stays as DALI has it.
+/// What makes 8 bits of samples of 16: of gray the value, at most 255, of colours the upper byte, of PNM a rounded one.
+/// What is not of 16 bits stays as DALI has it.
 pub(super) fn narrowed<S: Stored, D: Level>(info: &ImageInfo) -> impl Fn(S) -> D {
     let (channels, format, is_wide) = (info.channels, info.format, S::MAX == f64::from(u16::MAX));
     move |value| match (channels, format) {

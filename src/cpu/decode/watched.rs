@@ -1,5 +1,5 @@
-//! A file in memory as a stream that ends with an error when nobody waits any more: libraries that decode as they read stop there.
-//! It must not know formats.
+//! A file in memory as a stream that ends with an error when nobody waits any more: libraries that decode as they read
+//! stop there. It must not know formats.
 
 use std::io::{BufRead, Cursor, Error, Read, Result, Seek, SeekFrom};
 

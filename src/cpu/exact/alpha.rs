@@ -1,4 +1,5 @@
-//! Colours with alpha, as Pillow resizes them: multiplied by their alpha before, divided by it afterwards. It must not know sizes.
+//! Colours with alpha, as Pillow resizes them: multiplied by their alpha before, divided by it afterwards. It must not
+//! know sizes.
 
 /// Whether Pillow takes pixels of so many elements for colours (or gray) with alpha.
 pub(super) fn has_alpha(channels: usize) -> bool {

@@ -1,5 +1,5 @@
-//! Weights of the pixels of a line, for each pixel of the output: where they begin, and how many there are. It must not know how they are
-//! worked out, nor pixels.
+//! Weights of the pixels of a line, for each pixel of the output: where they begin, and how many there are. It must not
+//! know how they are worked out, nor pixels.
 
 /// For each output the first pixel and its weights.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,8 +25,8 @@ impl Task {
     /// Whether it can be done; cheap, and before any weight is made.
     ///
     /// # Errors
-    /// When the library does not have the filter or resizes no such image, a size is 0 or too large, a region or a window does not lie inside, or
-    /// it needs more than [`limits::MAX_SAMPLE_BYTES`] of memory.
+    /// When the library does not have the filter or resizes no such image, a size is 0 or too large, a region or a
+    /// window does not lie inside, or it needs more than [`limits::MAX_SAMPLE_BYTES`] of memory.
     pub fn check(&self) -> Result<()> {
         let (name, library) = (self.arithmetic.name(), self.arithmetic.library());
         let Some(method) = self.arithmetic.method(self.filter) else {

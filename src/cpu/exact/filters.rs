@@ -1,5 +1,6 @@
-//! The filters of Pillow and torchvision, and the weights that they give to the pixels of a line. In float64, in the order of operations of the
-//! two libraries: a weight that is rounded otherwise changes pixels. It must not know pixels.
+//! The filters of Pillow and torchvision, and the weights that they give to the pixels of a line. In float64, in the
+//! order of operations of the two libraries: a weight that is rounded otherwise changes pixels. It must not know
+//! pixels.
 
 use std::f64::consts::PI;
 

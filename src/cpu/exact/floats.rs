@@ -1,5 +1,5 @@
-//! torchvision's arithmetic of float32, as it runs on a CPU: weights, products and sums are float32. The result is rounded to a byte, halves to
-//! even. It must not know sizes other than those of an axis.
+//! torchvision's arithmetic of float32, as it runs on a CPU: weights, products and sums are float32. The result is
+//! rounded to a byte, halves to even. It must not know sizes other than those of an axis.
 //!
 //! Whether a product is rounded before it is added depends on its place ([`sums`]), as torch's code for CPUs does it.
 

@@ -1,5 +1,5 @@
-//! Resizing of images with the arithmetic of Pillow, torchvision and OpenCV, to the bit: what models are trained behind. It must not
-//! know operators, or how an output size is computed.
+//! Resizing of images with the arithmetic of Pillow, torchvision and OpenCV, to the bit: what models are trained
+//! behind. It must not know operators, or how an output size is computed.
 //!
 //! ```text
 //! pillow, torchvision    columns by integer weights -> bytes -> rows by integer weights -> bytes

@@ -1,4 +1,5 @@
-//! OpenCV's `resize` of bytes with `INTER_LINEAR` and `INTER_CUBIC`: 2 or 4 weights of 11 bits for each row and column. It must not know regions.
+//! OpenCV's `resize` of bytes with `INTER_LINEAR` and `INTER_CUBIC`: 2 or 4 weights of 11 bits for each row and column.
+//! It must not know regions.
 
 use multiversion::multiversion;
 
@@ -9,7 +10,8 @@ use crate::waiting::Watch;
 /// One in OpenCV's weights.
 const ONE: f32 = 2048.0;
 
-/// Elements that OpenCV's code for vectors of 16 bytes makes at once of four rows; it rounds otherwise than the code for those that remain.
+/// Elements that OpenCV's code for vectors of 16 bytes makes at once of four rows; it rounds otherwise than the code
+/// for those that remain.
 pub(super) const AT_ONCE: usize = 8;
 
 /// What an axis is resampled by.
@@ -30,7 +32,8 @@ impl Kernel {
         if self == Self::Cubic { 4 } else { 2 }
     }
 
-    /// The first pixel that has a weight, by the one before the output. It may lie outside of the image, whose edge stands for it then.
+    /// The first pixel that has a weight, by the one before the output. It may lie outside of the image, whose edge
+    /// stands for it then.
     pub(super) fn first(self, place: i64) -> i64 {
         place - (self.taps() as i64 / 2 - 1)
     }

@@ -1,4 +1,5 @@
-//! OpenCV's `INTER_AREA` of bytes where both sides get smaller: means of the pixels under each output. It must not know regions.
+//! OpenCV's `INTER_AREA` of bytes where both sides get smaller: means of the pixels under each output. It must not know
+//! regions.
 
 use multiversion::multiversion;
 
@@ -23,7 +24,8 @@ pub(super) fn whole_scale(image: [usize; 2], size: [usize; 2]) -> Option<[usize;
     Some(whole)
 }
 
-/// Whether halves are rounded up: means of 2 x 2 pixels where OpenCV has code for so many channels. All others are rounded to even.
+/// Whether halves are rounded up: means of 2 x 2 pixels where OpenCV has code for so many channels. All others are
+/// rounded to even.
 pub(super) fn rounds_up(scale: [usize; 2], channels: usize) -> bool {
     scale == [2, 2] && matches!(channels, 1 | 3 | 4)
 }

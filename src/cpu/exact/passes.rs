@@ -1,5 +1,5 @@
-//! The two passes over pixels of bytes: sums of integer weights, of rows or of columns, each rounded to a byte. Sums are exact, so their order
-//! does not matter. They must not know where weights come from.
+//! The two passes over pixels of bytes: sums of integer weights, of rows or of columns, each rounded to a byte. Sums
+//! are exact, so their order does not matter. They must not know where weights come from.
 
 use multiversion::multiversion;
 
@@ -79,8 +79,8 @@ impl Turned {
 
 /// Makes of each of `rows` rows of `src` a row of `dst`, with pixels of `channels` elements as `axis` says.
 ///
-/// Some rows at a time are turned, so that the same element of all of them lies together. Then all numbers of channels are alike, and a weight
-/// is one for all lanes of a vector.
+/// Some rows at a time are turned, so that the same element of all of them lies together. Then all numbers of channels
+/// are alike, and a weight is one for all lanes of a vector.
 ///
 /// # Errors
 /// When nobody waits any more.

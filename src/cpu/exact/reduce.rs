@@ -1,5 +1,5 @@
-//! Pillow's `reducing_gap`: the image is made smaller by whole factors before it is resized, each pixel the mean of a block. It must not know
-//! weights.
+//! Pillow's `reducing_gap`: the image is made smaller by whole factors before it is resized, each pixel the mean of a
+//! block. It must not know weights.
 
 use std::array::from_fn;
 
@@ -94,7 +94,8 @@ impl Reduction {
     }
 }
 
-/// The mean of `count` bytes, as `libImaging/Reduce.c` rounds it: by a factor of 32 bits, which float32 makes. Sums wrap around, as there.
+/// The mean of `count` bytes, as `libImaging/Reduce.c` rounds it: by a factor of 32 bits, which float32 makes. Sums
+/// wrap around, as there.
 fn mean(sum: u32, count: usize) -> u8 {
     let factor = ((1_u64 << 32) as f32 / ((count as u64) << 8) as f32) as u32;
     (sum.wrapping_add(count as u32 / 2).wrapping_mul(factor) >> 24) as u8

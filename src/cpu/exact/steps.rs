@@ -1,4 +1,5 @@
-//! What a [`Task`] does, for those who do it elsewhere: tables of weights, and what becomes of sums. It must not know devices.
+//! What a [`Task`] does, for those who do it elsewhere: tables of weights, and what becomes of sums. It must not know
+//! devices.
 
 use super::alpha;
 use super::axis::Axis;
@@ -92,8 +93,8 @@ pub struct Table {
     span: (usize, usize),
     /// Bits behind the point of integers, where sums are rounded to bytes.
     pub bits: u32,
-    /// Of each output its first pixel, then of each how many weights it has, then of each weight in turn those of all outputs: integers or the bits
-    /// of float32. For copies of each output its pixel, -1: there is none, and it is 0.
+    /// Of each output its first pixel, then of each how many weights it has, then of each weight in turn those of all
+    /// outputs: integers or the bits of float32. For copies of each output its pixel, -1: there is none, and it is 0.
     pub words: Vec<i32>,
 }
 
@@ -221,7 +222,8 @@ impl AxisTask {
 }
 
 impl Table {
-    /// The first pixel that is needed, and the end of them. Something lies between the passes although no output has a weight.
+    /// The first pixel that is needed, and the end of them. Something lies between the passes although no output has a
+    /// weight.
     pub fn span(&self) -> (usize, usize) {
         (self.span.0, self.span.1.max(self.span.0 + 1))
     }

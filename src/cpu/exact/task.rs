@@ -32,7 +32,8 @@ pub struct Task {
     pub channels: usize,
     /// The first pixel that is there, and the end: what lies outside takes no part.
     pub crop: [(usize, usize); 2],
-    /// The region that is resized, from start to end, in pixels of the crop. Pixels around it take part in Pillow; others resize the whole crop.
+    /// The region that is resized, from start to end, in pixels of the crop. Pixels around it take part in Pillow;
+    /// others resize the whole crop.
     pub region: [(f32, f32); 2],
     /// Rows and columns that the region becomes.
     pub size: [usize; 2],
@@ -40,7 +41,8 @@ pub struct Task {
     pub window: [(usize, usize); 2],
     /// Whether the last row (column) of the window is made first.
     pub mirror: [bool; 2],
-    /// Pillow's argument: the image is reduced by whole factors before, as long as it stays so many times larger than the output. At least 1.
+    /// Pillow's argument: the image is reduced by whole factors before, as long as it stays so many times larger than
+    /// the output. At least 1.
     pub reducing_gap: Option<f32>,
 }
 

@@ -1,4 +1,5 @@
-//! Turning some rows so that the same element of all of them lies together, and back. It must not know what the elements are.
+//! Turning some rows so that the same element of all of them lies together, and back. It must not know what the
+//! elements are.
 
 use super::rows::Rows;
 
@@ -7,7 +8,8 @@ pub(super) const LINES: usize = 16;
 
 type Block = [[u8; LINES]; LINES];
 
-/// Writes to `turned` the elements of the first [`LINES`] rows of `src`; the last row stands in for those that are missing.
+/// Writes to `turned` the elements of the first [`LINES`] rows of `src`; the last row stands in for those that are
+/// missing.
 ///
 /// # Panics
 /// When there are no rows, or `turned` is shorter than a row.

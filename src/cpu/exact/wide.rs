@@ -1,5 +1,5 @@
-//! Images of one channel of words or of floats as Pillow resizes them (modes `I;16` and `F`): sums of float64, in the order of the pixels. It must
-//! not know where weights come from.
+//! Images of one channel of words or of floats as Pillow resizes them (modes `I;16` and `F`): sums of float64, in the
+//! order of the pixels. It must not know where weights come from.
 
 use super::axis::Axis;
 use super::libraries::Arithmetic;
@@ -20,7 +20,8 @@ impl Wide for f32 {
 }
 
 impl Wide for u16 {
-    /// Halves are rounded away from zero. Before version 13 Pillow bounds the two bytes of a sum one by one: 65,540 becomes 65,284.
+    /// Halves are rounded away from zero. Before version 13 Pillow bounds the two bytes of a sum one by one: 65,540
+    /// becomes 65,284.
     fn of(sum: f64, arithmetic: Arithmetic) -> Self {
         let sum = (if sum >= 0.0 { sum + 0.5 } else { sum - 0.5 }) as i32;
         if arithmetic == Arithmetic::Pillow13 {

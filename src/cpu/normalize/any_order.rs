@@ -1,5 +1,5 @@
-//! Normalises tensors whose dimensions change places in any way: volumes and sequences for which no loop over images does.
-//! One row of the output at a time; images take the loops of the parent module.
+//! Normalises tensors whose dimensions change places in any way: volumes and sequences for which no loop over images
+//! does. One row of the output at a time; images take the loops of the parent module.
 
 use std::ops::Range;
 
@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn dimensions_change_places_and_leave_the_source() {
-        // A 2 x 3 source of shape (row, channel) to (channel, row), one row above it and one channel more, rows mirrored.
+        // A 2 x 3 source of shape (row, channel) to (channel, row), one row above it and one channel more, rows
+        // mirrored.
         let row = Dimension { source: 2, stride: 3, anchor: -1, window: 3, mirror: true };
         let channel = Dimension { source: 3, stride: 1, anchor: 0, window: 4, mirror: false };
         let affines = [affine(1.0, 1.0, 1.0, 0.0), affine(0.0, 0.5, 1.0, 0.0), affine(0.0, 1.0, 1.0, 7.0)];

@@ -1,5 +1,5 @@
-//! Loops over the pixels of one row. Those that normalise know the source's type, those that store know the output's. They must not know
-//! where rows lie.
+//! Loops over the pixels of one row. Those that normalise know the source's type, those that store know the output's.
+//! They must not know where rows lie.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -11,8 +11,9 @@ use super::{Channel, Normalized};
 /// Pixels that are normalised before they are converted and stored.
 const BLOCK: usize = 128;
 
-/// What is normalised and not stored yet. Loops of one side know the source's type, those of the other the output's: loops for every pair
-/// of types, for each kind of vectors, would be a megabyte, and the compiler makes vector code of either side, but not of both in one.
+/// What is normalised and not stored yet. Loops of one side know the source's type, those of the other the output's:
+/// loops for every pair of types, for each kind of vectors, would be a megabyte, and the compiler makes vector code of
+/// either side, but not of both in one.
 pub(super) struct Stage([[f32; BLOCK]; 3]);
 
 impl Stage {

@@ -1,5 +1,5 @@
-//! Normalization of bytes as libraries of training do it, to the bit: 256 values for each channel, worked out in a library's own order of float32
-//! operations. It must not know operators.
+//! Normalization of bytes as libraries of training do it, to the bit: 256 values for each channel, worked out in a
+//! library's own order of float32 operations. It must not know operators.
 
 use half::f16;
 
@@ -8,8 +8,8 @@ use super::Channel;
 /// A library that normalizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
-    /// `ToTensor` or `convert_image_dtype`, then `Normalize`: `(x / 255 - mean) / std`. numpy's image processors of transformers make the same: they
-    /// multiply in float64 and round once, which is that quotient for every byte.
+    /// `ToTensor` or `convert_image_dtype`, then `Normalize`: `(x / 255 - mean) / std`. numpy's image processors of
+    /// transformers make the same: they multiply in float64 and round once, which is that quotient for every byte.
     Torchvision,
     /// `v2.ToDtype(scale=True)`, then `Normalize`: `(x * (1 / 255) - mean) / std`.
     TorchvisionV2,

@@ -24,8 +24,8 @@ impl Places {
     }
 }
 
-/// See [`Places::exactly`]. Product and sum are one step where a processor can do that. OpenCV computes 16 places at once, and what
-/// is left of a row in another order.
+/// See [`Places::exactly`]. Product and sum are one step where a processor can do that. OpenCV computes 16 places at
+/// once, and what is left of a row in another order.
 #[multiversion(targets("x86_64+avx+avx2+fma+f16c"))]
 fn exactly(matrix: &[[f32; 3]; 3], y: f32, xs: &mut [f32], ys: &mut [f32]) {
     const AT_ONCE: usize = 16;

@@ -1,4 +1,5 @@
-//! Distributions as libstdc++ draws them, for operators whose numbers depend on its algorithms. It must not know operators.
+//! Distributions as libstdc++ draws them, for operators whose numbers depend on its algorithms. It must not know
+//! operators.
 
 use std::sync::LazyLock;
 
@@ -84,8 +85,9 @@ macro_rules! distributions {
 
         /// Beta numbers, by two gamma numbers X and Y: X / (X + Y).
         ///
-        /// Gamma numbers of a small shape are so close to 0 that both may vanish. Where both shapes are below 1, one of shape `a` is
-        /// one of shape `a + 1` times a power of a uniform number, U^(1/a), and the larger of the two powers is divided away.
+        /// Gamma numbers of a small shape are so close to 0 that both may vanish. Where both shapes are below 1, one of
+        /// shape `a` is one of shape `a + 1` times a power of a uniform number, U^(1/a), and the larger of the two
+        /// powers is divided away.
         #[derive(Debug, Clone)]
         pub struct $beta {
             alpha: $gamma,

@@ -1,5 +1,5 @@
-//! What a resize is expected to take, from sizes and regions, before any weight is made: enough to tell what takes milliseconds from what
-//! takes seconds. It must not resample.
+//! What a resize is expected to take, from sizes and regions, before any weight is made: enough to tell what takes
+//! milliseconds from what takes seconds. It must not resample.
 //!
 //! The figures are nanoseconds of one core of a Zen 5.
 

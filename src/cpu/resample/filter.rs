@@ -59,8 +59,8 @@ impl Default for FilterSpec {
     }
 }
 
-/// What a device needs to know of one axis to make its weights as `Axis::new` does, but for one rounding (`source_of` in
-/// `kernels/resample_axis.cuh`).
+/// What a device needs to know of one axis to make its weights as `Axis::new` does, but for one rounding (`source_of`
+/// in `kernels/resample_axis.cuh`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisParameters {
     /// 0 nearest, 1 triangular, 2 Gaussian, 3 cubic, 4 Lanczos.
@@ -78,7 +78,8 @@ pub struct AxisParameters {
 }
 
 impl AxisParameters {
-    /// The parameters of an axis that shows `roi` of its source in `size` pixels and counts source pixels from `origin` on.
+    /// The parameters of an axis that shows `roi` of its source in `size` pixels and counts source pixels from `origin`
+    /// on.
     pub(super) fn new(window: Option<&Window>, roi: (f32, f32), size: usize, origin: usize) -> Self {
         let scale = (roi.1 - roi.0) / size as f32;
         let start = roi.0 - origin as f32;

@@ -4,7 +4,8 @@ use multiversion::multiversion;
 
 use super::filter::Axis;
 
-/// Elements that a row must have beyond its last pixel, to read and to write: pixels are handled four elements at a time.
+/// Elements that a row must have beyond its last pixel, to read and to write: pixels are handled four elements at a
+/// time.
 pub(super) const SLACK: usize = 3;
 
 /// Resamples `line` (pixels of `channels` elements; its first pixel is source coordinate `offset` of `axis`) to `dst`.

@@ -1,6 +1,6 @@
-//! Resizing of images on the CPU with the float32 arithmetic of DALI's CPU `Resize`: float results agree bit for bit for
-//! every filter that needs no transcendental function. It must not know operators, layouts other than rows of pixels, or
-//! how an output size is computed.
+//! Resizing of images on the CPU with the float32 arithmetic of DALI's CPU `Resize`: float results agree bit for bit
+//! for every filter that needs no transcendental function. It must not know operators, layouts other than rows of
+//! pixels, or how an output size is computed.
 //!
 //! A [`Plan`] holds the weights of one image size; it makes the output one row at a time, so the intermediate stays in
 //! the processor's cache:
@@ -63,8 +63,8 @@ impl Plan {
     /// and `end < start` flips. Pixels outside of the region but inside of the image take part.
     ///
     /// # Errors
-    /// When an extent is zero or larger than [`limits::MAX_SAMPLE_BYTES`], the region is not finite, or the filters need
-    /// more than [`limits::MAX_FILTER_TAPS`] weights an axis or more than `MAX_SAMPLE_BYTES` of scratch memory.
+    /// When an extent is zero or larger than [`limits::MAX_SAMPLE_BYTES`], the region is not finite, or the filters
+    /// need more than [`limits::MAX_FILTER_TAPS`] weights an axis or more than `MAX_SAMPLE_BYTES` of scratch memory.
     pub fn new(
         image: [usize; 2],
         channels: usize,
@@ -79,7 +79,8 @@ impl Plan {
             let scale = (roi[d].1 - roi[d].0) / output[d] as f32;
             Axis::new(windows[d].as_ref(), end - origin, output[d], roi[d].0 - origin as f32, scale, d == Y)
         };
-        // Without a filter nothing is done in passes, but coordinates are counted as if it were: sums round as DALI's do.
+        // Without a filter nothing is done in passes, but coordinates are counted as if it were: sums round as DALI's
+        // do.
         let order = if windows.iter().all(Option::is_none) { Order::Nearest } else { order };
         let origin = spans.map(|(origin, _)| origin);
         let plan = Self::assemble(image, channels, output, order, [axis(Y)?, axis(X)?], origin);

@@ -105,8 +105,8 @@ impl Plan {
         })
     }
 
-    /// Stores an output row of [`Plan::run_rows`] with the rounding of [`Plan::run`]. Both have [`Plan::row_len`] elements;
-    /// what is missing from the shorter one stays as it is.
+    /// Stores an output row of [`Plan::run_rows`] with the rounding of [`Plan::run`]. Both have [`Plan::row_len`]
+    /// elements; what is missing from the shorter one stays as it is.
     pub fn store_row<T: Output>(&self, row: &[f32], dst: &mut [T]) {
         self.segments.store(row, dst);
     }

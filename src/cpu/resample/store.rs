@@ -25,8 +25,8 @@ macro_rules! integer_outputs {
         impl Output for $int {
             #[inline(always)]
             fn from_even(value: f32) -> Self {
-                // The sum has no bits left for a fraction, so the addition rounds, to even; its low bits are the integer.
-                // Far faster than `round_ties_even` with a saturating cast.
+                // The sum has no bits left for a fraction, so the addition rounds, to even; its low bits are the
+                // integer. Far faster than `round_ties_even` with a saturating cast.
                 let value = value.clamp(Self::MIN.into(), Self::MAX.into());
                 (value + ROUND_TO_INTEGER).to_bits() as $int
             }

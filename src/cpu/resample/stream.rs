@@ -1,5 +1,5 @@
-//! Resizing an image whose rows come one after the other, as a decoder makes them: the image is never whole. It must not know
-//! who makes rows.
+//! Resizing an image whose rows come one after the other, as a decoder makes them: the image is never whole. It must
+//! not know who makes rows.
 //!
 //! ```text
 //! horizontal first   a row -> columns -> ring of rows -> weighted sum of rows -> output row
@@ -25,8 +25,8 @@ pub struct Stream<'a, T> {
 }
 
 impl Plan {
-    /// Whether rows can come from the top, one by one. Not where a row takes long, of a region far beyond the image: nobody is asked
-    /// between rows whether anybody waits.
+    /// Whether rows can come from the top, one by one. Not where a row takes long, of a region far beyond the image:
+    /// nobody is asked between rows whether anybody waits.
     pub fn takes_rows(&self) -> bool {
         let is_far = self.axes.iter().any(|axis| axis.taps / MOST_TIMES_OUTSIDE > axis.length);
         self.order != Order::Nearest && self.axes[Y].first.is_sorted() && !is_far

@@ -1,5 +1,5 @@
-//! Volumes: three passes, one along each axis, in the order that DALI's estimate of costs finds cheapest. The arithmetic is that
-//! of images; between passes is a whole volume of float32.
+//! Volumes: three passes, one along each axis, in the order that DALI's estimate of costs finds cheapest. The
+//! arithmetic is that of images; between passes is a whole volume of float32.
 
 use super::filter::{Axis, AxisParameters, FilterSpec, Window, check_taps};
 use super::footprint;
@@ -20,7 +20,8 @@ pub(super) struct Passes {
     pub(super) windows: [Option<Window>; 3],
     /// The axes in the order of the passes.
     pub(super) order: [usize; 3],
-    /// Of each axis the source pixels that it is counted in: the first pass sees all of its axis, of the others what later passes need.
+    /// Of each axis the source pixels that it is counted in: the first pass sees all of its axis, of the others what
+    /// later passes need.
     pub(super) spans: [(usize, usize); 3],
 }
 
@@ -68,8 +69,8 @@ impl VolumePlan {
     /// Whether a resize can be planned: cheap, and before any weight is made. Arguments as in [`super::Plan::new`].
     ///
     /// # Errors
-    /// When an extent is zero or too large, the region is not finite, or the filters or what is between passes need too much
-    /// memory.
+    /// When an extent is zero or too large, the region is not finite, or the filters or what is between passes need too
+    /// much memory.
     pub fn check(
         image: [usize; 3],
         channels: usize,

@@ -1,5 +1,5 @@
-//! AVI: chunks to the first video stream, in Motion JPEG or MPEG-4 Part 2. This container has no times: frames are shown one after the other, in
-//! the order in which they are stored or which MPEG-4 tells.
+//! AVI: chunks to the first video stream, in Motion JPEG or MPEG-4 Part 2. This container has no times: frames are
+//! shown one after the other, in the order in which they are stored or which MPEG-4 tells.
 
 use super::mpeg4;
 use super::track::{Codec, Track};

@@ -1,4 +1,5 @@
-//! What decoding a video may cost: pixels, bytes that its decoder holds, time for as long as somebody waits. It must not know codecs.
+//! What decoding a video may cost: pixels, bytes that its decoder holds, time for as long as somebody waits. It must
+//! not know codecs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +12,8 @@ use crate::waiting::{Forever, Watch};
 /// Pixels that a frame costs at least: one of a few takes as long.
 const LEAST_PIXELS: u64 = 1 << 10;
 
-/// What decoding may cost for one sample: [`limits::MAX_VIDEO_DECODED_PIXELS`], and what else is said. Several decoders may spend of it.
+/// What decoding may cost for one sample: [`limits::MAX_VIDEO_DECODED_PIXELS`], and what else is said. Several decoders
+/// may spend of it.
 pub struct Budget<'w> {
     /// Pixels that are left.
     pixels: AtomicU64,
@@ -127,7 +129,8 @@ impl std::fmt::Debug for Budget<'_> {
     }
 }
 
-/// What decoding takes, in nanoseconds of one core, for a pixel and for a byte of codes: a frame that is much like others takes the first alone.
+/// What decoding takes, in nanoseconds of one core, for a pixel and for a byte of codes: a frame that is much like
+/// others takes the first alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cost {
     pub(super) pixel: f64,

@@ -20,10 +20,12 @@ pub(super) fn format(codec: Codec) -> Format {
     }
 }
 
-/// A decoder for `track`, whose first packet is `first`. No picture that takes more memory than those of that packet is decoded.
+/// A decoder for `track`, whose first packet is `first`. No picture that takes more memory than those of that packet is
+/// decoded.
 ///
 /// # Errors
-/// When the container's configuration or the packet make no sense; of a codec that only devices decode; more than is left of `budget`.
+/// When the container's configuration or the packet make no sense; of a codec that only devices decode; more than is
+/// left of `budget`.
 pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Result<Box<dyn VideoDecoder>> {
     Ok(match track.codec {
         Codec::H264 => Box::new(h264::Decoder::new(&track.config, first, budget)?),
@@ -40,8 +42,8 @@ pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Resul
     })
 }
 
-/// Bytes of memory that a decoder for `track`, whose first packet is `first`, takes at most. 0 where its parameters make no sense, as decoding
-/// says.
+/// Bytes of memory that a decoder for `track`, whose first packet is `first`, takes at most. 0 where its parameters
+/// make no sense, as decoding says.
 pub(super) fn needs(track: &Track, first: &[u8]) -> usize {
     let needs = match track.codec {
         Codec::H264 => h264::needs(&track.config, first),
@@ -117,7 +119,8 @@ impl Marks {
         Ok(Self { codec, is_key })
     }
 
-    /// Says of a packet of these bytes whether decoding may begin there and whether it is shown: containers are often wrong.
+    /// Says of a packet of these bytes whether decoding may begin there and whether it is shown: containers are often
+    /// wrong.
     pub(super) fn set(&self, packet: &mut Packet, bytes: &[u8]) {
         if let Some(is_key) = &self.is_key {
             packet.key = is_key(bytes);

@@ -1,5 +1,5 @@
-//! A run of frames, or several, as a decoder takes it that is not ours: packets as streams have them, which picture is which frame, how colours are made.
-//! It must not know that decoder.
+//! A run of frames, or several, as a decoder takes it that is not ours: packets as streams have them, which picture is
+//! which frame, how colours are made. It must not know that decoder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,8 +77,8 @@ impl<'v> Video<'v> {
         self.track.codec != Codec::Mpeg4
     }
 
-    /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on, of a video that
-    /// [ascends](Video::is_ascending).
+    /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on,
+    /// of a video that [ascends](Video::is_ascending).
     ///
     /// # Errors
     /// A frame that there is not, a codec that is only ours, or parameters that make no sense.
@@ -153,8 +153,8 @@ impl Coded<'_> {
         })
     }
 
-    /// Replaces what `into` holds by the next packet, the first one behind the parameters that the container holds, and returns as which
-    /// picture it is shown; `None` when there are no more.
+    /// Replaces what `into` holds by the next packet, the first one behind the parameters that the container holds, and
+    /// returns as which picture it is shown; `None` when there are no more.
     ///
     /// # Errors
     /// More packets than is left of `budget`.
@@ -195,8 +195,8 @@ impl Coded<'_> {
         Ok(None)
     }
 
-    /// The frames that the next picture that is shown is. Pictures are counted; `place` is what came with the picture's packet, and must say
-    /// the same where pictures may be shown in another order than they are decoded.
+    /// The frames that the next picture that is shown is. Pictures are counted; `place` is what came with the picture's
+    /// packet, and must say the same where pictures may be shown in another order than they are decoded.
     ///
     /// # Errors
     /// When it does not.

@@ -18,7 +18,8 @@ pub(super) trait Container: Send {
     /// What the video is, once it was said.
     fn track(&self) -> Option<&Track>;
 
-    /// Looks at the front of `bytes`, which begin `at` bytes behind the beginning of all; nothing follows the `is_last` ones.
+    /// Looks at the front of `bytes`, which begin `at` bytes behind the beginning of all; nothing follows the `is_last`
+    /// ones.
     ///
     /// # Errors
     /// Bytes that make no sense; a file that cannot be read before its end came.

@@ -1,5 +1,5 @@
-//! A video from its first frame to its last: each frame is decoded when it is asked for, and no more is kept than the decoder does.
-//! It must not know codecs.
+//! A video from its first frame to its last: each frame is decoded when it is asked for, and no more is kept than the
+//! decoder does. It must not know codecs.
 
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ impl Cursor {
         Err(Error::invalid(format!("frame {} of the video cannot be decoded", self.next)))
     }
 
-    /// Begins with the frames from the next one on that need the same key frame, as far as they ascend: an edit list may go back.
+    /// Begins with the frames from the next one on that need the same key frame, as far as they ascend: an edit list
+    /// may go back.
     fn begin(&self, budget: &Budget<'_>) -> Result<Run> {
         let (video, key) = (&self.video, self.video.key_of(self.next)?);
         let (mut end, mut before) = (self.next, None);

@@ -1,4 +1,5 @@
-//! What all decoders are: they take packets and give pictures in the order in which they are shown. It must not know codecs.
+//! What all decoders are: they take packets and give pictures in the order in which they are shown. It must not know
+//! codecs.
 
 use super::budget::Budget;
 use crate::error::{Error, Result};
@@ -7,8 +8,8 @@ use crate::waiting::Watch;
 
 /// A decoder of one codec. It begins with a key frame and is used up when its packets have ended.
 pub(super) trait VideoDecoder: Send {
-    /// Takes the bytes of one frame; `place` comes back with its picture. Each frame in them is paid for before it is decoded, and the memory
-    /// that it takes.
+    /// Takes the bytes of one frame; `place` comes back with its picture. Each frame in them is paid for before it is
+    /// decoded, and the memory that it takes.
     ///
     /// # Errors
     /// Bytes that are damaged, or a way of coding that the decoder does not know; more than is left of `budget`.
@@ -42,7 +43,8 @@ pub(super) trait Picture: Send {
     fn write_rgb(&self, out: &mut [u8], watch: &Watch<'_>) -> Result<()>;
 }
 
-/// A picture that takes more memory than those that the video began with: it is not decoded, and an error if it is shown.
+/// A picture that takes more memory than those that the video began with: it is not decoded, and an error if it is
+/// shown.
 pub(super) struct Larger {
     pub(super) place: usize,
     pub(super) size: [usize; 2],

@@ -1,4 +1,5 @@
-//! A decoder at work: packets of a video from one key frame on, and the pictures that come of them. It must not know which are wanted.
+//! A decoder at work: packets of a video from one key frame on, and the pictures that come of them. It must not know
+//! which are wanted.
 
 use super::decoder::{Picture, VideoDecoder};
 use super::{Budget, Video, codec};
@@ -25,7 +26,8 @@ pub(super) struct Decoding {
 pub(super) type Placed = (usize, Box<dyn Picture>);
 
 impl Decoding {
-    /// Decoding from packet `key` on, up to packet `last`, or further where only the decoder knows which picture comes when.
+    /// Decoding from packet `key` on, up to packet `last`, or further where only the decoder knows which picture comes
+    /// when.
     ///
     /// # Errors
     /// When the container's configuration makes no sense; when nobody waits any more.

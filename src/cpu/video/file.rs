@@ -1,4 +1,5 @@
-//! The bytes of a video: borrowed, or shared with whoever keeps them. Nobody writes to them meanwhile. It must not know what they mean.
+//! The bytes of a video: borrowed, or shared with whoever keeps them. Nobody writes to them meanwhile. It must not know
+//! what they mean.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,5 +1,5 @@
-//! A video that comes in pieces: frames are decoded as soon as their bytes are there, from the first to the last. No more bytes are kept
-//! than those of the frame or table that is not there as a whole. It must not know who brings them.
+//! A video that comes in pieces: frames are decoded as soon as their bytes are there, from the first to the last. No
+//! more bytes are kept than those of the frame or table that is not there as a whole. It must not know who brings them.
 //!
 //! ```text
 //! push(piece) --> waiting bytes --> Container --> packets --> VideoDecoder --> Picture --> write
@@ -181,11 +181,12 @@ impl Growing {
         Ok(())
     }
 
-    /// Decodes until there is a frame to [write](Growing::write); `false` when more bytes are needed for one, or there are no more.
+    /// Decodes until there is a frame to [write](Growing::write); `false` when more bytes are needed for one, or there
+    /// are no more.
     ///
     /// # Errors
-    /// Bytes that are damaged, of an unknown or unsupported kind, or do not come in pieces; more on the way than is left of `budget`. Nothing
-    /// comes behind an error.
+    /// Bytes that are damaged, of an unknown or unsupported kind, or do not come in pieces; more on the way than is
+    /// left of `budget`. Nothing comes behind an error.
     pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<bool> {
         while self.picture.is_none() {
             self.picture = self.stage.as_mut().and_then(Stage::next);

@@ -61,7 +61,8 @@ fn parsed(unit: &[u8]) -> Option<NalUnit<'_>> {
     Some(NalUnit { nal_ref_idc, nal_unit_type, rbsp: nal::unescape(unit, 1) })
 }
 
-/// The units of parameters in the configuration that a container holds, and how the units of its packets are told apart.
+/// The units of parameters in the configuration that a container holds, and how the units of its packets are told
+/// apart.
 fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
     let (units, framing) = nal::configuration(Codec::H264, config)?;
     match framing {

@@ -1,5 +1,6 @@
-//! Which pictures the crate `rust_h264` keeps to make others from (ITU-T H.264, 8.2.5), and the memory that they take. The crate does not say so,
-//! and keeps any number where a stream does not follow the rules, so its steps are followed here, one by one. It must not know how pictures are decoded.
+//! Which pictures the crate `rust_h264` keeps to make others from (ITU-T H.264, 8.2.5), and the memory that they take.
+//! The crate does not say so, and keeps any number where a stream does not follow the rules, so its steps are followed
+//! here, one by one. It must not know how pictures are decoded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ const MOST_PARAMETERS: usize = 8_192;
 /// Bytes at the front of a slice that its header lies in.
 const HEADER: usize = 8_192;
 
-/// Bytes for each macroblock: samples of luma and chroma with 8 bits; what is known of the motion in a picture that others are made from; what is
-/// known of one that is at work.
+/// Bytes for each macroblock: samples of luma and chroma with 8 bits; what is known of the motion in a picture that
+/// others are made from; what is known of one that is at work.
 const SAMPLES: usize = 384;
 const MOTION: usize = 16 * 18;
 const WORK: usize = 880;
@@ -160,7 +161,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// How many frames are kept. Two fields are as large as one; by itself a field may keep the other one, that was given up.
+    /// How many frames are kept. Two fields are as large as one; by itself a field may keep the other one, that was
+    /// given up.
     pub(super) fn references(&self) -> usize {
         let fields = |kept: &Reference| if kept.field.is_some() && self.is_paired(kept) { 1 } else { 2 };
         self.references.iter().map(fields).sum::<usize>().div_ceil(2)
@@ -233,7 +235,8 @@ impl Kept {
         Ok(belongs.then_some(Slice { shape, begins, work }))
     }
 
-    /// Follows the crate when it takes a slice next that begins a picture. Returns how many pictures it copies in place of missing ones.
+    /// Follows the crate when it takes a slice next that begins a picture. Returns how many pictures it copies in place
+    /// of missing ones.
     ///
     /// # Errors
     /// When it keeps more than it may.
@@ -394,7 +397,8 @@ impl Kept {
     }
 }
 
-/// The number that stands behind `skipped` others at the beginning, each of as many zeros as bits follow the one behind them.
+/// The number that stands behind `skipped` others at the beginning, each of as many zeros as bits follow the one behind
+/// them.
 pub(super) fn parse_number(bytes: &[u8], skipped: usize) -> Option<u32> {
     let mut bits = crate::cpu::bytes::Bits::behind(bytes, 0);
     let mut read = || {

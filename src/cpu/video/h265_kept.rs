@@ -1,5 +1,5 @@
-//! What the crate `rusty_h265` keeps to make pictures from, and what it makes up in place of missing ones (ITU-T H.265, 8.3.2 and 8.3.3). It must not
-//! know how pictures are decoded.
+//! What the crate `rusty_h265` keeps to make pictures from, and what it makes up in place of missing ones (ITU-T H.265,
+//! 8.3.2 and 8.3.3). It must not know how pictures are decoded.
 
 use rusty_h265::Error as Cause;
 use rusty_h265::bits::BitReader;

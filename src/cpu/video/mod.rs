@@ -1,5 +1,6 @@
-//! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a container; in H.264,
-//! H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 is taken apart for devices. It must not know operators: bytes and numbers of frames in, pixels out.
+//! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a
+//! container; in H.264, H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 is taken apart for devices. It must not
+//! know operators: bytes and numbers of frames in, pixels out.
 //!
 //! ```text
 //! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
@@ -10,10 +11,10 @@
 //! pieces -> mp4_pieces, matroska, raw_pieces: packets as they come                            `Growing`
 //! ```
 //!
-//! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the last key frame
-//! before it, and nothing is decoded behind the last frame that is wanted. As in DALI, the rotation that a container asks for is
-//! not applied, and VP8, VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
-//! as BT.601 where they say nothing.
+//! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the
+//! last key frame before it, and nothing is decoded behind the last frame that is wanted. As in DALI, the rotation that
+//! a container asks for is not applied, and VP8, VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264,
+//! H.265 and AV1 are converted as they say, and as BT.601 where they say nothing.
 
 mod av1;
 mod avi;
@@ -77,7 +78,8 @@ pub struct Video<'a> {
 /// Frames that are wanted of a group, by their packets. An edit list may show a packet more than once.
 type Wanted = BTreeMap<usize, Vec<usize>>;
 
-/// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to waste time.
+/// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to
+/// waste time.
 const KEYS_BACK: usize = 16;
 
 /// Takes the number of a frame that was asked for, and what writes its pixels.
@@ -128,15 +130,16 @@ impl<'a> Video<'a> {
             + self.keys.capacity() * size_of::<usize>()
     }
 
-    /// When frame `frame` is shown, in seconds from the beginning; frames of files that do not say come 25 times a second.
+    /// When frame `frame` is shown, in seconds from the beginning; frames of files that do not say come 25 times a
+    /// second.
     pub fn seconds(&self, frame: usize) -> f64 {
         let time = self.shown.get(frame).map_or(0, |shown| shown.time);
         let [unit, parts] = self.track.tick.map(f64::from);
         time as f64 * unit / parts.max(1.0)
     }
 
-    /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run is decoded
-    /// without the others, so several threads may.
+    /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run
+    /// is decoded without the others, so several threads may.
     ///
     /// # Errors
     /// A frame that there is not.
@@ -170,8 +173,8 @@ impl<'a> Video<'a> {
         Ok(keys.find(|&&key| packets[key].time <= time).copied().unwrap_or(0))
     }
 
-    /// Decodes one of the [`Video::runs`] and hands each frame to `take` with what writes it: RGB, in rows without gaps,
-    /// [`Video::height`] times [`Video::width`] times 3 bytes.
+    /// Decodes one of the [`Video::runs`] and hands each frame to `take` with what writes it: RGB, in rows without
+    /// gaps, [`Video::height`] times [`Video::width`] times 3 bytes.
     ///
     /// # Errors
     /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
@@ -195,7 +198,8 @@ impl<'a> Video<'a> {
         }
     }
 
-    /// The packet behind the last one that must be decoded from key frame `key` on, so that the picture of packet `last` comes.
+    /// The packet behind the last one that must be decoded from key frame `key` on, so that the picture of packet
+    /// `last` comes.
     fn end_of(&self, key: usize, last: usize) -> usize {
         if self.track.timed {
             return last + 1;
@@ -205,8 +209,8 @@ impl<'a> Video<'a> {
         self.keys.get(later).copied().unwrap_or(self.track.packets.len())
     }
 
-    /// Whether a packet is not decoded that follows key frame `key`: it is shown before that, and perhaps made of frames that stand before
-    /// it.
+    /// Whether a packet is not decoded that follows key frame `key`: it is shown before that, and perhaps made of
+    /// frames that stand before it.
     fn is_left_out(&self, key: usize, packet: &Packet) -> bool {
         self.track.timed && self.track.packets.get(key).is_some_and(|key| packet.time < key.time)
     }

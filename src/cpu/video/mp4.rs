@@ -37,8 +37,8 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
     Ok(track)
 }
 
-/// Reads the first video track that a `moov` box describes, with the frames that it tells of in a file of `len` bytes, at `most` so many, and
-/// what is needed to read fragments, if there are some.
+/// Reads the first video track that a `moov` box describes, with the frames that it tells of in a file of `len` bytes,
+/// at `most` so many, and what is needed to read fragments, if there are some.
 ///
 /// # Errors
 /// As for [`open`].

@@ -1,4 +1,5 @@
-//! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is meant, `mp4` knows.
+//! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is
+//! meant, `mp4` knows.
 
 use super::track::Track;
 use crate::cpu::atoms::{Atom, atoms, find};
@@ -49,7 +50,8 @@ impl Chunks<'_> {
     }
 }
 
-/// Adds the samples of a track's table `stbl`, as far as they lie in a file of `len` bytes; none for a file in fragments.
+/// Adds the samples of a track's table `stbl`, as far as they lie in a file of `len` bytes; none for a file in
+/// fragments.
 ///
 /// # Errors
 /// Tables that are missing or too short; more samples than the limit.
@@ -164,7 +166,8 @@ impl Fragments {
         Ok(())
     }
 
-    /// Adds the samples of one run, the first of which lies `at` if it does not say where. Returns where the last one ends.
+    /// Adds the samples of one run, the first of which lies `at` if it does not say where. Returns where the last one
+    /// ends.
     fn run(
         &mut self,
         len: usize,

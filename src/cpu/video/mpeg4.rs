@@ -1,5 +1,5 @@
-//! MPEG-4 Part 2 (ISO/IEC 14496-2), as far as it is read without a decoder: sizes, colours, which frames need no others, and in which order
-//! they are shown. The host has no decoder of it.
+//! MPEG-4 Part 2 (ISO/IEC 14496-2), as far as it is read without a decoder: sizes, colours, which frames need no
+//! others, and in which order they are shown. The host has no decoder of it.
 
 use std::ops::Range;
 
@@ -55,8 +55,8 @@ pub(super) fn is_key(packet: &[u8]) -> bool {
     kind(packet) == Some(OF_NONE)
 }
 
-/// Chunks of a container that has a place for each frame that is shown, and no times. Some writers put a frame together with those that are
-/// decoded behind it and shown before it, and leave frames that are nothing in their places.
+/// Chunks of a container that has a place for each frame that is shown, and no times. Some writers put a frame together
+/// with those that are decoded behind it and shown before it, and leave frames that are nothing in their places.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     /// Frames that came before their places.
@@ -79,8 +79,8 @@ impl Packed {
     }
 }
 
-/// Numbers packets in the order in which their frames are shown: one that is made of those on both sides at once, others when the next of
-/// them comes.
+/// Numbers packets in the order in which their frames are shown: one that is made of those on both sides at once,
+/// others when the next of them comes.
 pub(super) fn set_times(file: &[u8], packets: &mut [Packet]) {
     let (mut waiting, mut time) = (None, 0);
     let mut show = |packet: &mut Packet| {
@@ -137,7 +137,8 @@ pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
     Ok([width as usize, bits.read(13)? as usize])
 }
 
-/// How much each colour counts in luma, a number of ISO/IEC 23091-2, where the parameters of the visual object in `config` say so.
+/// How much each colour counts in luma, a number of ISO/IEC 23091-2, where the parameters of the visual object in
+/// `config` say so.
 pub(super) fn matrix(config: &[u8]) -> Option<u8> {
     let (.., bytes) = codes(config).find(|(_, code, _)| *code == OBJECT)?;
     let mut bits = Bits::behind(bytes, 0);
@@ -159,7 +160,8 @@ pub(super) fn matrix(config: &[u8]) -> Option<u8> {
     described().unwrap_or_default()
 }
 
-/// Object type and parameters that an `esds` box of MP4 has (ISO/IEC 14496-1): descriptors in one another, each a tag and a length.
+/// Object type and parameters that an `esds` box of MP4 has (ISO/IEC 14496-1): descriptors in one another, each a tag
+/// and a length.
 pub(super) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
     let mut at = Bytes(esds.get(4..)?);
     let mut object_type = None;

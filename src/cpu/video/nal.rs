@@ -1,5 +1,5 @@
-//! Network abstraction layer units, the pieces of H.264 and H.265 streams: where they begin and end. It must not know what is
-//! in them beyond their type.
+//! Network abstraction layer units, the pieces of H.264 and H.265 streams: where they begin and end. It must not know
+//! what is in them beyond their type.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,8 +17,8 @@ pub(super) enum Framing {
     Lengths(usize),
 }
 
-/// The units of a packet, of which there may be one for every byte: they are found one after the other. What follows a length that cannot be
-/// true is left out.
+/// The units of a packet, of which there may be one for every byte: they are found one after the other. What follows a
+/// length that cannot be true is left out.
 pub(super) fn units(packet: &[u8], framing: Framing) -> impl Iterator<Item = &[u8]> {
     let (codes, lengths) = match framing {
         Framing::StartCodes => (Some(ranges(packet)), None),
@@ -120,7 +120,8 @@ pub(super) fn kind(codec: Codec, unit: &[u8]) -> Kind {
     }
 }
 
-/// The units of parameters in the configuration that a container holds, and how the units of its packets are told apart.
+/// The units of parameters in the configuration that a container holds, and how the units of its packets are told
+/// apart.
 ///
 /// # Errors
 /// A configuration that is too short.

@@ -1,4 +1,5 @@
-//! Streams without a container that says when frames are shown: Annex B of H.264 and H.265; and IVF, which says little more.
+//! Streams without a container that says when frames are shown: Annex B of H.264 and H.265; and IVF, which says little
+//! more.
 
 use std::ops::Range;
 
@@ -15,7 +16,8 @@ pub(super) fn annex_b_codec(file: &[u8]) -> Option<Codec> {
     }
     let first = nal::ranges(file.get(..file.len().min(4_096))?).find_map(|range| file.get(range))?;
     let head = *first.first()?;
-    // H.265: two bytes of header, the second of which names layer 0 and a temporal layer; delimiter or video parameters come first.
+    // H.265: two bytes of header, the second of which names layer 0 and a temporal layer; delimiter or video parameters
+    // come first.
     match (head >> 1 & 0x3F, first.get(1)) {
         (32 | 33 | 35 | 39, Some(1)) if head & 0x81 == 0 => Some(Codec::H265),
         _ if head & 0x80 == 0 && matches!(head & 0x1F, 5..=9) => Some(Codec::H264),
@@ -33,7 +35,8 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Takes the unit whose start code is at `begin`. Returns the frame before, if it is over: where it begins and ends, and its key.
+    /// Takes the unit whose start code is at `begin`. Returns the frame before, if it is over: where it begins and
+    /// ends, and its key.
     pub(super) fn unit(&mut self, codec: Codec, unit: &[u8], begin: usize) -> Option<(Range<usize>, Key)> {
         match nal::kind(codec, unit) {
             Kind::Slice { first, key } if first || self.frame.is_none() => {

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::threads;
 
 impl Video<'_> {
-    /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most so many `decoders` are at work at
-    /// a time, each in a thread of rayon's.
+    /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most
+    /// so many `decoders` are at work at a time, each in a thread of rayon's.
     ///
     /// # Errors
     /// Those of [`Video::decode`].
@@ -63,8 +63,8 @@ impl Video<'_> {
         threads::divided(|| (0..decoders).into_par_iter().try_for_each(next))?
     }
 
-    /// What [`Video::write_all`] of these frames is expected to take, in threads that are as many as its runs, and bytes of memory for each
-    /// decoder.
+    /// What [`Video::write_all`] of these frames is expected to take, in threads that are as many as its runs, and
+    /// bytes of memory for each decoder.
     pub fn effort(&self, frames: &[Option<usize>]) -> Efforts {
         let mut wanted: Vec<usize> = frames.iter().flatten().copied().collect();
         wanted.sort_unstable();

@@ -1,5 +1,5 @@
-//! The one video track of a file: which codec, which bytes are a frame each, when a frame is shown. It must not know how
-//! containers store that, nor how frames are decoded.
+//! The one video track of a file: which codec, which bytes are a frame each, when a frame is shown. It must not know
+//! how containers store that, nor how frames are decoded.
 
 use std::ops::Range;
 
@@ -45,14 +45,16 @@ pub(super) struct Shown {
 #[derive(Debug, Clone)]
 pub(super) struct Track {
     pub(super) codec: Codec,
-    /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265, `av1C` for AV1, parameters for MPEG-4; empty where the stream has it all.
+    /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265, `av1C` for AV1, parameters for
+    /// MPEG-4; empty where the stream has it all.
     pub(super) config: Vec<u8>,
     /// Columns and rows as the container says, 0 where it does not.
     pub(super) size: [usize; 2],
     pub(super) packets: Vec<Packet>,
     /// How many there may be at a time.
     pub(super) most: usize,
-    /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key frame.
+    /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key
+    /// frame.
     pub(super) timed: bool,
     /// The unit of time: so many seconds, divided by so many.
     pub(super) tick: [u32; 2],
@@ -74,7 +76,8 @@ impl Track {
         }
     }
 
-    /// Adds a packet of a file of `len` bytes, after those before it. What does not lie in the file is left out: files are cut off.
+    /// Adds a packet of a file of `len` bytes, after those before it. What does not lie in the file is left out: files
+    /// are cut off.
     ///
     /// # Errors
     /// When there are more than `most`.

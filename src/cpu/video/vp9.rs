@@ -135,8 +135,8 @@ fn shape(packet: &[u8]) -> Result<Shape> {
 
 /// Whether the bit of a key frame's header is set that says that samples take the whole range.
 fn full_range(frame: &[u8], header: &FrameHeader) -> bool {
-    // Behind two bits of a mark, two of the profile (and one reserved in the last), four flags, three bytes of a mark; one more bit where
-    // samples may have 10 bits; three of the colour space.
+    // Behind two bits of a mark, two of the profile (and one reserved in the last), four flags, three bytes of a mark;
+    // one more bit where samples may have 10 bits; three of the colour space.
     let at = 32 + if header.profile == 3 { 1 } else { 0 } + if header.profile >= 2 { 1 } else { 0 } + 3;
     frame.get(at / 8).is_some_and(|byte| byte << (at % 8) & 0x80 != 0)
 }

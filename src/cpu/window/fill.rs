@@ -6,8 +6,8 @@ use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::tensor::{Bool, DType};
 
-/// An element made from a fill value as DALI makes it: by a cast of C++ on x86, where a value that an integer cannot hold
-/// loses its upper bits.
+/// An element made from a fill value as DALI makes it: by a cast of C++ on x86, where a value that an integer cannot
+/// hold loses its upper bits.
 pub trait FillValue: Copy {
     /// The element for `value`.
     fn fill_value(value: f32) -> Self;

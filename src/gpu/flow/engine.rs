@@ -1,5 +1,5 @@
-//! The optical flow engine of a device, as one instance of an operator uses it: what it takes, and sessions that are kept. It must not know
-//! operators.
+//! The optical flow engine of a device, as one instance of an operator uses it: what it takes, and sessions that are
+//! kept. It must not know operators.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl Engine {
     /// Opens the engine of `gpu`.
     ///
     /// # Errors
-    /// Unavailable, when the library is not there, or the device has no such engine; unsupported, when it does not do what `settings` say.
+    /// Unavailable, when the library is not there, or the device has no such engine; unsupported, when it does not do
+    /// what `settings` say.
     pub fn open(gpu: &Arc<Gpu>, settings: Settings) -> Result<Self> {
         let functions = Arc::new(Functions::open()?);
         let _bound = gpu.bind()?;
@@ -45,11 +46,12 @@ impl Engine {
         &self.settings
     }
 
-    /// A session for frames of `size`, columns and rows, whose work goes into `stream`: one that is there, or else a new one.
+    /// A session for frames of `size`, columns and rows, whose work goes into `stream`: one that is there, or else a
+    /// new one.
     ///
     /// # Errors
-    /// Invalid for a size that the engine does not take; unavailable when there is no memory, or the sequences that are worked on are of
-    /// more than [`limits::MAX_FLOW_SESSIONS`] sizes.
+    /// Invalid for a size that the engine does not take; unavailable when there is no memory, or the sequences that are
+    /// worked on are of more than [`limits::MAX_FLOW_SESSIONS`] sizes.
     pub fn session(&mut self, size: [usize; 2], stream: &Arc<Stream>) -> Result<Arc<Session>> {
         let size = self.checked(size)?;
         let place = self.sessions.iter().position(|session| session.is_for(size, stream));

@@ -1,5 +1,5 @@
-//! What the library makes for frames of one size: a session and its buffers, which go the other way round. Used by one thread at a time. It must
-//! not know streams of frames.
+//! What the library makes for frames of one size: a session and its buffers, which go the other way round. Used by one
+//! thread at a time. It must not know streams of frames.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ pub(super) struct Handle {
     buffers: Vec<RawBuffer>,
 }
 
-// SAFETY: the library ties its handles to a context, not to a thread; whoever uses them binds that, one thread at a time.
+// SAFETY: the library ties its handles to a context, not to a thread; whoever uses them binds that, one thread at a
+// time.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
@@ -81,7 +82,8 @@ impl Handle {
     pub(super) fn caps(&self, cap: Cap) -> Result<Vec<u32>> {
         let mut count = 0;
         let none = std::ptr::null_mut();
-        // SAFETY: the session is valid, and so is the pointer for the call; without a list the number of values is told.
+        // SAFETY: the session is valid, and so is the pointer for the call; without a list the number of values is
+        // told.
         let status = unsafe { (self.functions.caps)(self.raw, cap as i32, none, &raw mut count) };
         self.check("nvOFGetCaps", status)?;
         if count > MOST_VALUES {
@@ -193,8 +195,9 @@ impl Handle {
         self.buffers.get(number).copied().ok_or_else(|| Error::internal("a buffer that is not there"))
     }
 
-    /// Puts the flow between two buffers for frames, from `input` to `reference`, into the stream, to the buffer `field`: each a number in the order
-    /// in which they were made. `forgets`: the flow before this one says nothing of this.
+    /// Puts the flow between two buffers for frames, from `input` to `reference`, into the stream, to the buffer
+    /// `field`: each a number in the order in which they were made. `forgets`: the flow before this one says nothing of
+    /// this.
     ///
     /// # Errors
     /// What the library says; internal for a buffer that there is not.
@@ -218,8 +221,8 @@ impl Handle {
             region_data: none,
         };
         let mut output = ExecuteOutput { field: self.raw_buffer(field)?, cost: none, private: none };
-        // SAFETY: session and buffers are valid, and the pointers are for the call. What the engine does is in the order of the stream, which
-        // whoever frees the handle has waited for.
+        // SAFETY: session and buffers are valid, and the pointers are for the call. What the engine does is in the
+        // order of the stream, which whoever frees the handle has waited for.
         let status = unsafe { (self.functions.execute)(self.raw, &raw const input, &raw mut output) };
         self.check("nvOFExecute", status)
     }

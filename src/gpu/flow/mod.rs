@@ -1,5 +1,5 @@
-//! The device's optical flow engine, through the library that comes with the driver: two frames on the device in, how far each block of the
-//! one has moved out. It must not know operators or layouts.
+//! The device's optical flow engine, through the library that comes with the driver: two frames on the device in, how
+//! far each block of the one has moved out. It must not know operators or layouts.
 //!
 //! ```text
 //! Engine: opened once, says what the device takes

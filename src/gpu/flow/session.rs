@@ -1,4 +1,5 @@
-//! Flow between frames of one size: the library's session, its memory, its stream. It must not know where frames come from.
+//! Flow between frames of one size: the library's session, its memory, its stream. It must not know where frames come
+//! from.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ impl Session {
         self.size == size && Arc::ptr_eq(&self.stream, stream)
     }
 
-    /// Where frame `number` of a sequence is written: two places take turns. Gray, or red, green, blue and 255 for each pixel.
+    /// Where frame `number` of a sequence is written: two places take turns. Gray, or red, green, blue and 255 for each
+    /// pixel.
     pub fn frame(&self, number: usize) -> Place {
         self.frames[number % self.frames.len()]
     }
@@ -68,9 +70,9 @@ impl Session {
         self.hints
     }
 
-    /// Puts the flow of frame `number`, from 1 on, into the session's stream: for each of its blocks, how far away it is in the frame
-    /// before. Both frames are where [`Session::frame`] says, and hints, if it takes some. `forgets`: the flow before this one says nothing
-    /// of this.
+    /// Puts the flow of frame `number`, from 1 on, into the session's stream: for each of its blocks, how far away it
+    /// is in the frame before. Both frames are where [`Session::frame`] says, and hints, if it takes some. `forgets`:
+    /// the flow before this one says nothing of this.
     ///
     /// # Errors
     /// What the library says; internal for another stream.

@@ -19,7 +19,8 @@ pub struct Settings {
     pub speed: Speed,
     /// Pixels of a block of the field along each side: 1, 2 or 4.
     pub output_grid: u32,
-    /// Pixels of a block of hints along each side: 1, 2, 4 or 8, not less than those of the field; `None`: there are no hints.
+    /// Pixels of a block of hints along each side: 1, 2, 4 or 8, not less than those of the field; `None`: there are no
+    /// hints.
     pub hint_grid: Option<u32>,
     /// Whether frames have one channel.
     pub is_gray: bool,

@@ -1,5 +1,6 @@
-//! The device's JPEG engines, through nvJPEG. A batch is dealt to lanes: each has a thread, a stream and a decoder state, and
-//! puts its share into its stream with one call. It must not know operators, or where else images are decoded.
+//! The device's JPEG engines, through nvJPEG. A batch is dealt to lanes: each has a thread, a stream and a decoder
+//! state, and puts its share into its stream with one call. It must not know operators, or where else images are
+//! decoded.
 //!
 //! ```text
 //! recorder's stream   --ready-->                                         waits for every lane's `done` --> kernels
@@ -17,7 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{DeviceBuffer, Event, Gpu, Recorder, Stream};
 use crate::memory::DeviceBytes;
 
-/// How many lanes a batch is dealt to: the first entry whose size is not below the batch's. The last is for all larger ones.
+/// How many lanes a batch is dealt to: the first entry whose size is not below the batch's. The last is for all larger
+/// ones.
 const LANES: &[(usize, usize)] = &[(usize::MAX, 1)];
 
 /// How the engines are used.
@@ -38,8 +40,8 @@ pub struct Settings {
 impl Settings {
     /// What serves best, for `format`.
     pub fn new(format: Format, interpolate: bool) -> Self {
-        // Further images on the way wait for kernels of the last ones, which wait for those of a model: 1,800 images a second beside one,
-        // 25,000 without them, and as many as with them where the device has nothing else to do.
+        // Further images on the way wait for kernels of the last ones, which wait for those of a model: 1,800 images a
+        // second beside one, 25,000 without them, and as many as with them where the device has nothing else to do.
         Self { format, interpolate, lanes: None, pipeline: false, preallocate: false }
     }
 
@@ -66,8 +68,8 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Opens the engines of `gpu`, and decodes a picture of every sampling: what is refused now is not tried again, and what
-    /// the library sets up when it is first called is there.
+    /// Opens the engines of `gpu`, and decodes a picture of every sampling: what is refused now is not tried again, and
+    /// what the library sets up when it is first called is there.
     ///
     /// # Errors
     /// Unavailable, when nvJPEG is not there or the device has no engines; the text says which.
@@ -278,9 +280,10 @@ impl Lane {
             else {
                 return Err(Error::internal("a share without its files"));
             };
-            // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of `Engines::start`
-            // keeps them until the batch is done. A lane is idle when a batch starts, because the recorder has waited for the
-            // last one, also when that was given up; and between two parts the stream is waited for.
+            // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of
+            // `Engines::start` keeps them until the batch is done. A lane is idle when a batch starts, because the
+            // recorder has waited for the last one, also when that was given up; and between two parts the stream is
+            // waited for.
             let decoded = unsafe { self.state.decode(data, lengths, images, &self.stream) };
             if let Err(error) = &decoded {
                 if error.kind() == ErrorKind::Unavailable {

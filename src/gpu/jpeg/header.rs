@@ -1,7 +1,8 @@
-//! What a JPEG says before the data of its first scan: every segment checked, nothing decoded. It must not know who decodes.
+//! What a JPEG says before the data of its first scan: every segment checked, nothing decoded. It must not know who
+//! decodes.
 //!
-//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8 bits. A
-//! file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
+//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8
+//! bits. A file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
 
 use arrayvec::ArrayVec;
 
@@ -85,8 +86,8 @@ impl<'a> Header<'a> {
         Self::of_head(bytes, bytes)
     }
 
-    /// The same when only the beginning of a file was copied, its `head`, which must reach to the data. What `file` has in its place
-    /// is not looked at.
+    /// The same when only the beginning of a file was copied, its `head`, which must reach to the data. What `file` has
+    /// in its place is not looked at.
     pub fn of_head(head: &'a [u8], file: &'a [u8]) -> Option<Self> {
         let header = Self::read_head(head)?;
         let data = file.get(head.len() - header.data.len()..)?;

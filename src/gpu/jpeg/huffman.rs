@@ -50,8 +50,8 @@ impl<'a> Huffman<'a> {
         self.symbols
     }
 
-    /// Whether libjpeg decodes with it: the code of ones alone is free, as the standard wants it, and no coefficient has more
-    /// bits than one of 8-bit samples can have.
+    /// Whether libjpeg decodes with it: the code of ones alone is free, as the standard wants it, and no coefficient
+    /// has more bits than one of 8-bit samples can have.
     pub fn is_usual(&self) -> bool {
         let small = |&symbol: &u8| symbol & 15 <= MAX_AC_SIZE;
         self.free().is_some_and(|free| free > 0)

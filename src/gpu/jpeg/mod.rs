@@ -1,5 +1,5 @@
-//! JPEGs to pixels on a device: which path takes which image, and the paths that decode there. It must not know operators, nor
-//! how the host decodes.
+//! JPEGs to pixels on a device: which path takes which image, and the paths that decode there. It must not know
+//! operators, nor how the host decodes.
 //!
 //! ```text
 //! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory;
@@ -70,19 +70,21 @@ pub trait DevicePath {
     /// The samplings of pictures that it decodes.
     fn samplings(&self) -> &[Sampling];
 
-    /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even when it is
-    /// given up half-way. Returns the points in streams at which the images are done.
+    /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even
+    /// when it is given up half-way. Returns the points in streams at which the images are done.
     ///
     /// # Errors
     /// When there is no memory.
     fn prepare(&mut self, recorder: &mut Recorder, images: usize) -> Result<Vec<Arc<Event>>>;
 
     /// Decodes `tasks` after what is in `stream` now, and returns those that it refused, as indices; their targets hold
-    /// anything, and so do those of files that are not whole ([`is_whole`]): what was in memory before. Blocks until all is submitted, which may be until most is decoded. The caller keeps files and targets until
-    /// the batch was waited for, and calls it again only then.
+    /// anything, and so do those of files that are not whole ([`is_whole`]): what was in memory before. Blocks until
+    /// all is submitted, which may be until most is decoded. The caller keeps files and targets until the batch was
+    /// waited for, and calls it again only then.
     ///
     /// # Errors
-    /// Internal, when a target has not the size of its picture; what a broken device answers. Then nothing is under way.
+    /// Internal, when a target has not the size of its picture; what a broken device answers. Then nothing is under
+    /// way.
     fn start(&mut self, stream: &Arc<Stream>, tasks: &[Task<'_>]) -> Result<Vec<usize>>;
 
     /// Lets what is recorded from here on run after the pictures of the last [`DevicePath::start`].

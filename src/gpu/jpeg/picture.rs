@@ -1,8 +1,8 @@
-//! Which JPEGs the engines take, told from the file alone: baseline, 8 bits, one scan, a common chroma sampling, whole. It
-//! must not know nvJPEG.
+//! Which JPEGs the engines take, told from the file alone: baseline, 8 bits, one scan, a common chroma sampling, whole.
+//! It must not know nvJPEG.
 //!
-//! It is stricter than a decoder has to be. A library that reads files from the network without bounds of ours gets only
-//! files whose every segment was checked; whatever is unusual or damaged is for others.
+//! It is stricter than a decoder has to be. A library that reads files from the network without bounds of ours gets
+//! only files whose every segment was checked; whatever is unusual or damaged is for others.
 
 use super::header::{EOI, Header};
 use super::share::Size;

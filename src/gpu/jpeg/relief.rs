@@ -1,9 +1,9 @@
-//! Which part of a batch the engines take from the cores when others want the cores, too: as much as leaves the instance time to
-//! spare. Pure arithmetic: it must not know devices.
+//! Which part of a batch the engines take from the cores when others want the cores, too: as much as leaves the
+//! instance time to spare. Pure arithmetic: it must not know devices.
 //!
-//! A batch that the multiprocessors decode is done soonest, but each of its images costs a model behind it 3 us of them, on an engine
-//! 1 us. So as long as others keep the device busy and the instance waits for work, images go to the engines, batch by batch more; when
-//! it has no time to spare, batch by batch fewer.
+//! A batch that the multiprocessors decode is done soonest, but each of its images costs a model behind it 3 us of
+//! them, on an engine 1 us. So as long as others keep the device busy and the instance waits for work, images go to the
+//! engines, batch by batch more; when it has no time to spare, batch by batch fewer.
 
 /// From which part of the time on that others are busy the engines help, and below which they stop.
 const OTHERS_FROM: f64 = 0.3;
@@ -24,8 +24,8 @@ pub struct Relief {
 }
 
 impl Relief {
-    /// The part of the images for the engines, 0 to 1. `others`: the part of the time that others keep the device busy; `busy`: that
-    /// the instance works on batches.
+    /// The part of the images for the engines, 0 to 1. `others`: the part of the time that others keep the device busy;
+    /// `busy`: that the instance works on batches.
     pub fn follow(&mut self, others: f64, busy: f64) -> f32 {
         self.is_shared = others > if self.is_shared { OTHERS_TO } else { OTHERS_FROM };
         self.part = match busy {

@@ -1,5 +1,5 @@
-//! Small pictures to try a decoder with when a model is loaded: what it refuses then, no request has to find out, and the first
-//! request does not wait for what the library sets up on its first call. It must not know the decoder.
+//! Small pictures to try a decoder with when a model is loaded: what it refuses then, no request has to find out, and
+//! the first request does not wait for what the library sets up on its first call. It must not know the decoder.
 
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 

@@ -7,13 +7,14 @@
 //! cores:    start + the longest piece of data that a thread has + the largest file + all images
 //! ```
 //!
-//! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted to what an
-//! H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower this device is.
+//! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted
+//! to what an H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower
+//! this device is.
 //!
-//! A batch that the cores finish clearly sooner than the engines is theirs, or that part of it which the engines do not relieve them of
-//! ([`super::Relief`]). Else engines and threads start together, so it is done when
-//! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that the
-//! engines finish before a thread has decoded one image stays with them.
+//! A batch that the cores finish clearly sooner than the engines is theirs, or that part of it which the engines do not
+//! relieve them of ([`super::Relief`]). Else engines and threads start together, so it is done when
+//! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that
+//! the engines finish before a thread has decoded one image stays with them.
 
 use std::time::Duration;
 
@@ -144,8 +145,8 @@ const MULTIPROCESSORS: f64 = 132.0;
 /// How much longer the engines may take before the cores, which the model behind needs too, take their work.
 const CORES_MARGIN: f64 = 1.1;
 
-/// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the longest piece
-/// that a thread has; for each byte of the largest file, which is linked by one block of threads.
+/// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the
+/// longest piece that a thread has; for each byte of the largest file, which is linked by one block of threads.
 const CORES_START: f64 = 71e-6;
 const CORES_PIECE_BIT: f64 = 0.143e-6;
 const CORES_LARGEST_BYTE: f64 = 0.176e-9;
@@ -185,8 +186,8 @@ impl Speeds {
         }
     }
 
-    /// Takes in that the engines needed at least and at most so long for `files`. A time that is expected teaches nothing: nobody
-    /// watched more closely.
+    /// Takes in that the engines needed at least and at most so long for `files`. A time that is expected teaches
+    /// nothing: nobody watched more closely.
     pub fn engines_took(&mut self, files: &[Size], least: Duration, most: Option<Duration>) {
         let expected = self.engines_time(files.iter().copied());
         let bounded = expected.max(least.as_secs_f64()).min(most.map_or(f64::INFINITY, |d| d.as_secs_f64()));
@@ -195,7 +196,8 @@ impl Speeds {
         }
     }
 
-    /// Takes in that the engines had nothing to do: what was measured is forgotten slowly, so that they are tried again.
+    /// Takes in that the engines had nothing to do: what was measured is forgotten slowly, so that they are tried
+    /// again.
     pub fn engines_rested(&mut self) {
         self.engines += FORGOTTEN * (1.0 - self.engines);
     }
@@ -335,8 +337,8 @@ fn relieve_engines(images: &[Candidate], threads: usize, speeds: &Speeds, paths:
     let mut done = fullest(&mut loads, fixed.into_iter().map(|(_, cost)| cost / speeds.thread));
     let mut total: f64 = movable.iter().map(|&(i, _)| on_engine(i)).sum();
     let mut count = movable.len();
-    // What stays: its largest is the first that was not moved. The longest for a thread first: what does not fit on the threads
-    // any more may still do so with a smaller one.
+    // What stays: its largest is the first that was not moved. The longest for a thread first: what does not fit on the
+    // threads any more may still do so with a smaller one.
     let mut largest = None;
     for (place, &(i, cost)) in movable.iter().enumerate() {
         let next = movable.get(place + 1).map_or(0.0, |&(i, _)| on_engine(i));

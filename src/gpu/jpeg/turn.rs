@@ -1,7 +1,8 @@
 //! Whose turn it is at the engines of a device: one large batch at a time, of all instances of the process.
 //!
-//! One call keeps all engines busy: beside a model that fills the multiprocessors, nvJPEG decoded 23,700 images a second in calls from one
-//! thread, and 4,800 in calls from two, because each then waits for kernels of its own behind those of the model (H200, 500 x 375).
+//! One call keeps all engines busy: beside a model that fills the multiprocessors, nvJPEG decoded 23,700 images a
+//! second in calls from one thread, and 4,800 in calls from two, because each then waits for kernels of its own behind
+//! those of the model (H200, 500 x 375).
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -22,8 +23,8 @@ impl Turn {
         Self { _held: of(gpu).lock() }
     }
 
-    /// For a batch of so many images on so many `engines`: the turn that it `has`, else waits for it. A few images, or none, need no turn: they
-    /// disturb nobody.
+    /// For a batch of so many images on so many `engines`: the turn that it `has`, else waits for it. A few images, or
+    /// none, need no turn: they disturb nobody.
     pub fn of_batch(gpu: &Gpu, has: Option<Self>, images: usize, engines: usize) -> Option<Self> {
         if images <= engines {
             has.filter(|_| images > 0)

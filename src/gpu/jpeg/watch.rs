@@ -1,5 +1,5 @@
-//! How long a path took, without stopping anyone: whoever comes by looks whether it is done. It must not know what the path
-//! does.
+//! How long a path took, without stopping anyone: whoever comes by looks whether it is done. It must not know what the
+//! path does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,9 +1,10 @@
-//! Whether the scan of a file has all that its header promises, told by following every code of it. It must not know who decodes.
+//! Whether the scan of a file has all that its header promises, told by following every code of it. It must not know
+//! who decodes.
 //!
-//! A header promises blocks, and only the codes say how many there are: a file may be cut between two of them, have fewer rows than it says, or
-//! codes that a flipped bit made others. Blocks that are not there the engines leave as they find them, and what they find is another
-//! picture of theirs. So what they make of a file counts only when each block of it has been found here. That takes a sixth of what it takes to decode the
-//! file, as no coefficient is kept.
+//! A header promises blocks, and only the codes say how many there are: a file may be cut between two of them, have
+//! fewer rows than it says, or codes that a flipped bit made others. Blocks that are not there the engines leave as
+//! they find them, and what they find is another picture of theirs. So what they make of a file counts only when each
+//! block of it has been found here. That takes a sixth of what it takes to decode the file, as no coefficient is kept.
 
 use super::cores::{Coded, Lookup};
 use super::header::EOI;
@@ -18,14 +19,15 @@ const BLOCK: u32 = 64;
 /// Bits that one look takes in.
 const BITS: u32 = 10;
 
-/// A dequantised coefficient of 8-bit samples is at most 1,024 and half a step; some encoders go beyond to be sharper. What is larger still no
-/// two decoders show alike.
+/// A dequantised coefficient of 8-bit samples is at most 1,024 and half a step; some encoders go beyond to be sharper.
+/// What is larger still no two decoders show alike.
 const MAX_COEFFICIENT: u32 = 2_047;
 
 /// Values of so many bits are within it whatever the quantisation, when that is of bytes.
 const SMALL_BITS: u32 = 3;
 
-/// Whether the engines, who take `bytes`, will write all of the picture. `false` is no proof of damage: what is unusual is left to others, too.
+/// Whether the engines, who take `bytes`, will write all of the picture. `false` is no proof of damage: what is unusual
+/// is left to others, too.
 pub fn is_whole(bytes: &[u8]) -> bool {
     Coded::read(bytes).and_then(|coded| follow(&coded)).is_some()
 }
@@ -128,8 +130,8 @@ const END: u32 = 1 << 16;
 struct Pair {
     dc: Lookup,
     ac: Lookup,
-    /// By the next bits, as many whole codes of the AC table as are in them, each with its value: bits 0 to 7 say how many bits these are, 8 to 15 how many
-    /// coefficients. 0: one that is longer, or whose value may be too large.
+    /// By the next bits, as many whole codes of the AC table as are in them, each with its value: bits 0 to 7 say how
+    /// many bits these are, 8 to 15 how many coefficients. 0: one that is longer, or whose value may be too large.
     many: Box<[u32; 1 << BITS]>,
 }
 

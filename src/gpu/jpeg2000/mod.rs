@@ -1,5 +1,6 @@
-//! JPEG 2000 to pixels on a device, by nvJPEG2000 where it is installed. Files are dealt to lanes in turn: each has a stream and a state of the
-//! library, which decodes one file at a time. It must not know operators, or where else images are decoded.
+//! JPEG 2000 to pixels on a device, by nvJPEG2000 where it is installed. Files are dealt to lanes in turn: each has a
+//! stream and a state of the library, which decodes one file at a time. It must not know operators, or where else
+//! images are decoded.
 
 mod sys;
 
@@ -61,8 +62,8 @@ impl Decoder {
         self.format
     }
 
-    /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even when it is given up
-    /// half-way.
+    /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even
+    /// when it is given up half-way.
     ///
     /// # Errors
     /// When there is no memory.
@@ -79,9 +80,10 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes `tasks`, for as many of which it is [prepared](Decoder::prepare), after what is in `stream` now, and returns those that it
-    /// refused, as indices; their targets hold anything. Blocks until all is submitted, which may be until most is decoded. The caller keeps
-    /// files and targets until the batch was waited for, and calls it again only then.
+    /// Decodes `tasks`, for as many of which it is [prepared](Decoder::prepare), after what is in `stream` now, and
+    /// returns those that it refused, as indices; their targets hold anything. Blocks until all is submitted, which may
+    /// be until most is decoded. The caller keeps files and targets until the batch was waited for, and calls it again
+    /// only then.
     ///
     /// # Errors
     /// Internal, when a target has not the size of its picture; what a broken device answers.
@@ -102,8 +104,9 @@ impl Decoder {
                 // A state is for one file at a time.
                 false => lane.stream.synchronize()?,
             }
-            // SAFETY: the caller keeps file and target until the batch is done, for which the recorder waits in every lane's stream; the target's
-            // size was checked. What the state did before is done: the last batch was waited for, and so was this lane.
+            // SAFETY: the caller keeps file and target until the batch is done, for which the recorder waits in every
+            // lane's stream; the target's size was checked. What the state did before is done: the last batch was
+            // waited for, and so was this lane.
             let decoded =
                 unsafe { lane.state.decode(bytes, *size, self.format, target.address(), &lane.stream) };
             if let Err(error) = decoded {

@@ -59,7 +59,8 @@ pub(super) struct Window {
 /// Internal, when the target has another size; what the driver says.
 ///
 /// # Safety
-/// The surface is a mapped one of this shape, larger than the window's end, and stays until the stream is done with it, as the target does.
+/// The surface is a mapped one of this shape, larger than the window's end, and stays until the stream is done with it,
+/// as the target does.
 pub(super) unsafe fn convert(
     stream: &Stream,
     (shape, surface): (&Shape, Surface),

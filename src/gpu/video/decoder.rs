@@ -1,5 +1,5 @@
-//! A decoder of the engines: surfaces that pictures are decoded to, and those of them that can be read. Belongs to one thread at a time.
-//! It must not know streams of bytes.
+//! A decoder of the engines: surfaces that pictures are decoded to, and those of them that can be read. Belongs to one
+//! thread at a time. It must not know streams of bytes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -273,7 +273,8 @@ impl Decoder {
         let Some(ask) = self.functions.status else { return Ok(()) };
         let mut found = DecodeStatus::new();
         let _bound = self.stream.gpu().bind()?;
-        // SAFETY: the decoder is valid, and so is the pointer for the call. That nothing is known of a codec is a status, too.
+        // SAFETY: the decoder is valid, and so is the pointer for the call. That nothing is known of a codec is a
+        // status, too.
         let status = unsafe { ask(self.raw, picture, &raw mut found) };
         if status == 0 && DAMAGED.contains(&found.status) {
             return Err(Error::invalid("a damaged frame"));

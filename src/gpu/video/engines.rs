@@ -67,8 +67,8 @@ impl Engines {
         Ok(if caps.is_supported == 0 { 0 } else { usize::from(caps.engines).max(1) })
     }
 
-    /// Whether the engines decode pictures of `codec` of so many columns and rows, of the most usual kind. What they do not is seen when
-    /// it is tried.
+    /// Whether the engines decode pictures of `codec` of so many columns and rows, of the most usual kind. What they do
+    /// not is seen when it is tried.
     pub fn takes(&self, codec: Codec, [width, height]: [usize; 2]) -> bool {
         let caps = self.caps((codec as c_int, HALVED_CHROMA, 8));
         let [width, height] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
@@ -170,7 +170,8 @@ impl Drop for Loan {
     }
 }
 
-/// Whether engines of these abilities decode pictures of so many columns and rows to surfaces of `output`, a `cudaVideoSurfaceFormat`.
+/// Whether engines of these abilities decode pictures of so many columns and rows to surfaces of `output`, a
+/// `cudaVideoSurfaceFormat`.
 fn check_caps(caps: &Caps, output: c_int, [width, height]: [u32; 2]) -> Result<()> {
     if caps.codec == Codec::Av1 as c_int {
         return Err(Error::unsupported(

@@ -61,8 +61,9 @@ pub trait Footage {
     /// How its samples become colours; `signal` is what the stream says.
     fn factors(&self, signal: Signal) -> Factors;
 
-    /// Replaces what `into` holds by the next packet, and returns the time that comes back with its picture; `None` when there are no
-    /// more. Times ascend in the order in which pictures are shown: the library's parser exchanges others.
+    /// Replaces what `into` holds by the next packet, and returns the time that comes back with its picture; `None`
+    /// when there are no more. Times ascend in the order in which pictures are shown: the library's parser exchanges
+    /// others.
     ///
     /// # Errors
     /// When the video is to blame.

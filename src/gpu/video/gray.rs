@@ -1,7 +1,8 @@
-//! Streams of one gray key frame, of any size: what a decoder's surfaces are painted with, so that a damaged frame shows nothing of other videos. Only
-//! for codecs whose decoders do not tell of damage. It must not know decoders.
+//! Streams of one gray key frame, of any size: what a decoder's surfaces are painted with, so that a damaged frame
+//! shows nothing of other videos. Only for codecs whose decoders do not tell of damage. It must not know decoders.
 //!
-//! A gray frame predicts every block from nothing and has no coefficients. In VP8 and VP9 that is what arithmetic coding makes of zeros.
+//! A gray frame predicts every block from nothing and has no coefficients. In VP8 and VP9 that is what arithmetic
+//! coding makes of zeros.
 
 use super::decoder::Shape;
 use super::footage::Codec;
@@ -60,11 +61,13 @@ fn blocks(width: u32, height: u32, side: u32) -> usize {
     width.div_ceil(side) as usize * height.div_ceil(side) as usize
 }
 
-/// RFC 6386, section 9.1: a tag with the size of the first partition, a start code, the sides; then two partitions of zeros.
+/// RFC 6386, section 9.1: a tag with the size of the first partition, a start code, the sides; then two partitions of
+/// zeros.
 fn vp8(width: u32, height: u32) -> Vec<u8> {
     const SHOWN: u32 = 1 << 4;
     let macroblocks = blocks(width, height, 16);
-    // The modes of a macroblock take about four bits, its coefficients about eight; a frame's header some dozens of bytes.
+    // The modes of a macroblock take about four bits, its coefficients about eight; a frame's header some dozens of
+    // bytes.
     let (modes, coefficients) = (macroblocks + 256, 4 * macroblocks + 64);
     let mut frame = ((modes as u32) << 5 | SHOWN).to_le_bytes()[..3].to_vec();
     frame.extend([0x9D, 0x01, 0x2A]);
@@ -122,7 +125,8 @@ fn vp9(shape: &Shape) -> Vec<u8> {
 
 /// ISO/IEC 14496-2, sections 6.2.3 to 6.2.6: a layer of 25 frames a second, an intra frame.
 fn mpeg4(width: u32, height: u32) -> Vec<u8> {
-    // The kind of macroblock, no prediction of coefficients, none there; DC differences of no bits, four of luma and two of chroma.
+    // The kind of macroblock, no prediction of coefficients, none there; DC differences of no bits, four of luma and
+    // two of chroma.
     const MACROBLOCK: [(u32, u32); 9] =
         [(1, 1), (1, 0), (4, 3), (3, 3), (3, 3), (3, 3), (3, 3), (2, 3), (2, 3)];
     let mut bits = Bits::default();
@@ -137,8 +141,8 @@ fn mpeg4(width: u32, height: u32) -> Vec<u8> {
     bits.put(1, 1);
     bits.put(13, height);
     bits.put(1, 1);
-    // Progressive, no overlapped motion, no sprite, 8 bits, H.263's quantisation, no estimation, no resync markers, no partitions, not
-    // scalable; the bit that begins the stuffing.
+    // Progressive, no overlapped motion, no sprite, 8 bits, H.263's quantisation, no estimation, no resync markers, no
+    // partitions, not scalable; the bit that begins the stuffing.
     bits.fields(&[(1, 0), (1, 1), (1, 0), (1, 0), (1, 0), (1, 1), (1, 1), (1, 0), (1, 0), (1, 0)]);
     bits.fill();
     bits.put(32, 0x1B6);

@@ -1,5 +1,5 @@
-//! The device's video engines (NVDEC), through the library that comes with the driver: packets of a stream in, RGB on the device out.
-//! It must not know containers, operators, or how videos are decoded on the host.
+//! The device's video engines (NVDEC), through the library that comes with the driver: packets of a stream in, RGB on
+//! the device out. It must not know containers, operators, or how videos are decoded on the host.
 //!
 //! ```text
 //! Footage ── packet ──> Parser ── sequence ──> Engines: a Decoder of that format, kept from before or made
@@ -7,8 +7,9 @@
 //!    └── targets <────────┘ show ────────────> Decoder: readable ──> kernel `video`: RGB to each target
 //! ```
 //!
-//! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as threads like are decoded at
-//! the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is one from beginning to end.
+//! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as
+//! threads like are decoded at the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is
+//! one from beginning to end.
 
 mod convert;
 mod decoder;

@@ -1,5 +1,5 @@
-//! Frames with zeros behind them. Of VP8 and VP9, a damaged frame may be read beyond its end, where a decoder shall find zeros; the engines find what
-//! was in their memory, as of another video. It must not know decoders.
+//! Frames with zeros behind them. Of VP8 and VP9, a damaged frame may be read beyond its end, where a decoder shall
+//! find zeros; the engines find what was in their memory, as of another video. It must not know decoders.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The library's parser: bytes of a stream in, calls back with what to decode and what to show. It runs on the calling thread. It must not
-//! know what the calls do.
+//! The library's parser: bytes of a stream in, calls back with what to decode and what to show. It runs on the calling
+//! thread. It must not know what the calls do.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,8 @@ use super::sys::{
 };
 use crate::error::{Error, Result};
 
-/// How many pictures may be decoded before the first of them must be shown: the engine works on them while one is converted.
+/// How many pictures may be decoded before the first of them must be shown: the engine works on them while one is
+/// converted.
 pub(super) const DISPLAY_DELAY: u32 = 4;
 
 /// What is told of a stream.
@@ -55,8 +56,8 @@ pub(super) struct Parser<E: Events> {
     listener: Arc<Mutex<Listener<E>>>,
 }
 
-// SAFETY: the library's parser is memory that only calls with its handle touch, all of which need `&mut self`; it runs its callbacks on
-// the thread that calls. What it tells goes along.
+// SAFETY: the library's parser is memory that only calls with its handle touch, all of which need `&mut self`; it runs
+// its callbacks on the thread that calls. What it tells goes along.
 unsafe impl<E: Events + Send> Send for Parser<E> {}
 
 impl<E: Events> Parser<E> {
@@ -124,8 +125,8 @@ impl<E: Events> Parser<E> {
     }
 
     fn parse(&mut self, mut packet: SourcePacket) -> Result<()> {
-        // SAFETY: the parser is valid, and so are packet and payload for the call. The listener is not locked meanwhile but by the
-        // functions below, which this call calls.
+        // SAFETY: the parser is valid, and so are packet and payload for the call. The listener is not locked meanwhile
+        // but by the functions below, which this call calls.
         let status = unsafe { (self.functions.parse)(self.raw, &raw mut packet) };
         match self.listener.lock().failed.take() {
             Some(error) => Err(error),

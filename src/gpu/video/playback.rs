@@ -1,5 +1,5 @@
-//! Footage at work: its packets go to the engines when somebody asks for more, and what they show goes where the footage wants it. What was
-//! begun stays between two questions. It must not know where packets come from.
+//! Footage at work: its packets go to the engines when somebody asks for more, and what they show goes where the
+//! footage wants it. What was begun stays between two questions. It must not know where packets come from.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub struct Playback<F: Footage> {
 }
 
 impl<F: Footage> Playback<F> {
-    /// Playback of `footage`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody uses them any more.
+    /// Playback of `footage`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody
+    /// uses them any more.
     ///
     /// # Errors
     /// What the library says.
@@ -111,11 +112,12 @@ impl<F: Footage> Playback<F> {
     }
 }
 
-/// Decodes `footage` from beginning to end and writes what it wants of it, after `ready`. All is written when this returns, and nothing is under
-/// way.
+/// Decodes `footage` from beginning to end and writes what it wants of it, after `ready`. All is written when this
+/// returns, and nothing is under way.
 ///
 /// # Errors
-/// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no account.
+/// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no
+/// account.
 pub fn decode<F: Footage>(engines: &Arc<Engines>, footage: F, ready: &Arc<Event>) -> Result<F> {
     let mut playback = Playback::after(engines, footage, Some(ready))?;
     while playback.step()? {}
@@ -189,8 +191,9 @@ impl<F: Footage> Events for Running<F> {
         written.extend(targets.iter().filter_map(DeviceBytes::owned));
         loan.decoder()?.show(display, |decoder, surface| {
             let stored = (decoder.shape(), surface);
-            // SAFETY: the decoder keeps the surface until its stream has read it; `shape_of` has seen that the window lies within. Targets
-            // of ours are kept until the stream is done, and others outlive the footage: a decoder waits for its stream before it goes.
+            // SAFETY: the decoder keeps the surface until its stream has read it; `shape_of` has seen that the window
+            // lies within. Targets of ours are kept until the stream is done, and others outlive the footage: a decoder
+            // waits for its stream before it goes.
             targets.iter().try_for_each(|target| unsafe {
                 convert::convert(decoder.stream(), stored, window, factors, target)
             })

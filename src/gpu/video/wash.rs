@@ -1,5 +1,5 @@
-//! Takes what is left of other videos out of a decoder's surfaces. Where a frame is damaged, the engines leave a part of its surface as it was, and of some
-//! codecs they do not tell. It must not know what is decoded then.
+//! Takes what is left of other videos out of a decoder's surfaces. Where a frame is damaged, the engines leave a part
+//! of its surface as it was, and of some codecs they do not tell. It must not know what is decoded then.
 
 use std::ffi::c_int;
 use std::sync::Arc;

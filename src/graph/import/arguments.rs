@@ -38,7 +38,8 @@ pub(super) fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>>
     Ok(values)
 }
 
-/// The features of a `TFRecord` reader, which are arguments inside of arguments: each as an object of JSON, with a list for each part.
+/// The features of a `TFRecord` reader, which are arguments inside of arguments: each as an object of JSON, with a list
+/// for each part.
 fn features(arg: &Argument) -> Option<Vec<String>> {
     let is_one = |element: &Argument| element.r#type.as_deref() == Some(FEATURE);
     let elements = arg.is_vector.unwrap_or(false).then_some(&arg.extra_args)?;

@@ -1,5 +1,5 @@
-//! What a file says, for people and tools: also of a file that cannot be run here. It builds nothing but what tells whether an
-//! operator is supported.
+//! What a file says, for people and tools: also of a file that cannot be run here. It builds nothing but what tells
+//! whether an operator is supported.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,8 @@ pub struct OperatorDescription {
     /// Where it wants its inputs. Empty, as in nearly all files: those on `gpu` there, others on `cpu`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_devices: Vec<String>,
-    /// Where it writes its outputs. Empty, as in nearly all files: those on `gpu` and `mixed` on `gpu`, others on `cpu`.
+    /// Where it writes its outputs. Empty, as in nearly all files: those on `gpu` and `mixed` on `gpu`, others on
+    /// `cpu`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output_devices: Vec<String>,
     /// Where it wants what feeds its arguments, by keyword, where that is not `cpu`.
@@ -201,7 +202,8 @@ pub(crate) enum Entry {
 }
 
 impl Description {
-    /// Inputs and operators in the order of the file. Inputs without a place come first; those that have no operator are left out.
+    /// Inputs and operators in the order of the file. Inputs without a place come first; those that have no operator
+    /// are left out.
     pub(crate) fn in_file_order(&self) -> Vec<Entry> {
         let mut inputs: Vec<(usize, usize)> = self
             .inputs

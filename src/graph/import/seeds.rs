@@ -7,7 +7,8 @@ use crate::graph::proto::PipelineDef;
 use crate::operator::SEED;
 use crate::operator::args::Value;
 
-/// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
+/// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and
+/// is not.
 pub(super) struct Seeds {
     all: Vec<u32>,
     given: usize,

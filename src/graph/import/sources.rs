@@ -40,7 +40,8 @@ impl PipelineFile {
 }
 
 impl<'d> Importer<'d> {
-    /// A reader is a source, and its outputs are inputs that it feeds. What it would decode for a device is decoded there.
+    /// A reader is a source, and its outputs are inputs that it feeds. What it would decode for a device is decoded
+    /// there.
     pub(super) fn reader(
         &mut self,
         op: &'d FileOp,

@@ -1,5 +1,5 @@
-//! How arguments describe bounding boxes: which of a box's numbers is what, and in which order sizes stand. It must not know
-//! what is done with boxes.
+//! How arguments describe bounding boxes: which of a box's numbers is what, and in which order sizes stand. It must not
+//! know what is done with boxes.
 
 use crate::error::{Error, Result};
 use crate::operator::{Arg, SampleInputs};

@@ -1,5 +1,6 @@
-//! Copies on a device into dense outputs, of elements that lie at strides in their inputs: windows, mirrored and transposed
-//! copies, one element for many. It makes the rows of `kernels/gather.cu`; which elements those are, operators say.
+//! Copies on a device into dense outputs, of elements that lie at strides in their inputs: windows, mirrored and
+//! transposed copies, one element for many. It makes the rows of `kernels/gather.cu`; which elements those are,
+//! operators say.
 
 use crate::cpu::window::{Border, Outside, Span, WindowCopy};
 use crate::error::{Error, Result};
@@ -8,8 +9,8 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::gpu_io::GpuCx;
 use crate::tensor::DType;
 
-/// Dimensions of a copy after those are joined that are one in the input too. An image has two, a window of every dimension of
-/// a sequence of volumes five.
+/// Dimensions of a copy after those are joined that are one in the input too. An image has two, a window of every
+/// dimension of a sequence of volumes five.
 const MAX_AXES: usize = 6;
 
 /// Bytes that a thread writes at once.
@@ -133,11 +134,12 @@ impl Gather {
         self.row(to, from, &copy.spans(), fill)
     }
 
-    /// The row of an output at address `to` with dimensions `spans`, outermost first. The element at position 0 of all of
-    /// them is at address `from`.
+    /// The row of an output at address `to` with dimensions `spans`, outermost first. The element at position 0 of all
+    /// of them is at address `from`.
     ///
     /// # Errors
-    /// Unsupported, when more than [`MAX_AXES`] dimensions are left after joining; invalid, when the output is too large.
+    /// Unsupported, when more than [`MAX_AXES`] dimensions are left after joining; invalid, when the output is too
+    /// large.
     pub(crate) fn row(&self, to: u64, from: u64, spans: &[Span], fill: Fill) -> Result<Row> {
         let elements = spans
             .iter()
@@ -182,8 +184,8 @@ impl Gather {
     }
 }
 
-/// The dimensions `spans`, outermost first, as few as possible and innermost first, at least one; and the offset in the input
-/// of position 0 in all of them. For outputs without elements the answer means nothing.
+/// The dimensions `spans`, outermost first, as few as possible and innermost first, at least one; and the offset in the
+/// input of position 0 in all of them. For outputs without elements the answer means nothing.
 fn joined(spans: &[Span], outside: Outside) -> (Vec<Axis>, i64) {
     let mut axes: Vec<Axis> = Vec::with_capacity(spans.len().max(1));
     let mut offset = 0i64;
@@ -205,8 +207,8 @@ fn joined(spans: &[Span], outside: Outside) -> (Vec<Axis>, i64) {
         if is_inside && extent == 1 {
             continue;
         }
-        // Neighbours of the outer one begin where the inner one, taken whole, ends: then they are one dimension. A border is
-        // not, which repeats the outer one alone.
+        // Neighbours of the outer one begin where the inner one, taken whole, ends: then they are one dimension. A
+        // border is not, which repeats the outer one alone.
         match axes.last_mut() {
             Some(inner)
                 if (inner.anchor, inner.source) == (0, inner.extent as i64)

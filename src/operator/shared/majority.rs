@@ -1,4 +1,5 @@
-//! What most samples of a batch are, the batch is; others fail alone. So one client's odd sample does not fail those of others.
+//! What most samples of a batch are, the batch is; others fail alone. So one client's odd sample does not fail those of
+//! others.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

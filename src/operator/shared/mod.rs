@@ -1,4 +1,5 @@
-//! What operators of several families share: arguments that many have, the layouts and types that they take, windows of samples.
+//! What operators of several families share: arguments that many have, the layouts and types that they take, windows of
+//! samples.
 
 pub(crate) mod axes;
 pub(crate) mod boxes;

@@ -1,5 +1,5 @@
-//! The argument `shape` of operators that make tensors: extents that are fixed in the file, differ from sample to sample, or
-//! are those of an input.
+//! The argument `shape` of operators that make tensors: extents that are fixed in the file, differ from sample to
+//! sample, or are those of an input.
 
 use super::majority::of_one_rank;
 use crate::error::{Error, Result};

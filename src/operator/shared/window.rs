@@ -11,7 +11,8 @@ use crate::limits;
 use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::{Layout, Shape};
 
-/// A box in a sample: for each of its dimensions the first position, which may lie outside, and the number of positions.
+/// A box in a sample: for each of its dimensions the first position, which may lie outside, and the number of
+/// positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     /// Position of the window's first element, one per dimension.
@@ -199,7 +200,8 @@ impl CropWindow {
     }
 }
 
-/// As torchvision's `CenterCrop` rounds: halves to even; what it adds around an image that is too small is a half each, with the odd pixel behind.
+/// As torchvision's `CenterCrop` rounds: halves to even; what it adds around an image that is too small is a half each,
+/// with the odd pixel behind.
 fn even(start: f64) -> f64 {
     if start < 0.0 { start.trunc() } else { start.round_ties_even() }
 }

@@ -1,5 +1,5 @@
-//! Weighted sums of bands of one dimension on the device, with rows of the table for `kernels/bands.cu`: what mel filters and cosine
-//! transforms are there.
+//! Weighted sums of bands of one dimension on the device, with rows of the table for `kernels/bands.cu`: what mel
+//! filters and cosine transforms are there.
 
 use bytemuck::{Pod, Zeroable};
 

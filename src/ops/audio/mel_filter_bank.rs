@@ -23,7 +23,8 @@ struct MelFilterBank {
 
 /// Nanoseconds of one core of a Zen 5 for each element of a spectrum.
 const ELEMENT: f64 = 3.0;
-/// For what a bin shares with the filters, which samples with other numbers of bins than the first have each for itself.
+/// For what a bin shares with the filters, which samples with other numbers of bins than the first have each for
+/// itself.
 const SHARE: f64 = 20.0;
 
 /// The operator's line in [`crate::ops::OPS`].

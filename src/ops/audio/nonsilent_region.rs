@@ -72,7 +72,8 @@ fn supported(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// The mean of squares of every `window` elements of `signal`, summed exactly for short integers, else anew after `reset`.
+/// The mean of squares of every `window` elements of `signal`, summed exactly for short integers, else anew after
+/// `reset`.
 fn mean_squares<S: Element + ConvertSat<f32> + ConvertSat<i64>>(
     signal: &[S],
     window: usize,
@@ -205,8 +206,8 @@ impl Operator for NonsilentRegion {
     }
 }
 
-/// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so that nothing is
-/// computed anew.
+/// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so that
+/// nothing is computed anew.
 const RUN: usize = 256;
 
 device_struct! {

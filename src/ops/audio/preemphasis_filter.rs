@@ -80,8 +80,8 @@ impl Real for f64 {}
 /// Elements that are read, filtered and written at a time: they stay in the nearest cache.
 const PART: usize = 512;
 
-/// Reads elements of one type, from a place on, as what is computed with; and writes them as another type. So there are functions for
-/// every type, not for every pair of types.
+/// Reads elements of one type, from a place on, as what is computed with; and writes them as another type. So there are
+/// functions for every type, not for every pair of types.
 type Read<F> = fn(&View<'_>, usize, &mut [F]) -> Result<()>;
 type Write<F> = fn(&mut ViewMut<'_>, usize, &[F]) -> Result<()>;
 

@@ -1,5 +1,5 @@
-//! `BoxEncoder`: which of a detector's anchors stand for which of an image's bounding boxes, as detectors of the SSD kind are
-//! trained.
+//! `BoxEncoder`: which of a detector's anchors stand for which of an image's bounding boxes, as detectors of the SSD
+//! kind are trained.
 
 use std::sync::Arc;
 
@@ -98,8 +98,8 @@ fn centered(&[left, top, right, bottom]: &Corners) -> [f32; 4] {
 }
 
 impl BoxEncoder {
-    /// For each anchor the box that it stands for: the one it has most in common with, if that is enough; but every box has
-    /// the anchor that it has most in common with.
+    /// For each anchor the box that it stands for: the one it has most in common with, if that is enough; but every box
+    /// has the anchor that it has most in common with.
     fn matched(&self, boxes: &[Corners]) -> Vec<Option<usize>> {
         let mut best = vec![(self.criteria, None); self.anchors.len()];
         let mut own = Vec::with_capacity(boxes.len());

@@ -90,7 +90,8 @@ impl CoordTransform {
         Ok(())
     }
 
-    /// What becomes of a batch without points, of whatever type: points without coordinates where a matrix would say how many.
+    /// What becomes of a batch without points, of whatever type: points without coordinates where a matrix would say
+    /// how many.
     fn without_points(&self, desc: &BatchDesc) -> BatchDesc {
         let shapes = desc.shapes.iter().map(|shape| {
             let mut dims = shape.to_vec();

@@ -116,7 +116,8 @@ impl OnDevice {
         self.smooth_chroma.unwrap_or(self.exact)
     }
 
-    /// The author of the model has the last word, the author of the pipeline the one before. Engines round otherwise than libjpeg-turbo.
+    /// The author of the model has the last word, the author of the pipeline the one before. Engines round otherwise
+    /// than libjpeg-turbo.
     fn wish(&self) -> Option<Wish> {
         let is_exact_anyway = matches!(self.path, Some(Path::Cores | Path::Threads));
         if self.deterministic || self.exact && !is_exact_anyway {
@@ -176,7 +177,8 @@ impl Image {
         Ok(Box::new(Self::new(args, region)?))
     }
 
-    /// Lets whole images be left as planes on a device (`kernels/planes.cuh`) to who reads them at once. Returns whether some may be.
+    /// Lets whole images be left as planes on a device (`kernels/planes.cuh`) to who reads them at once. Returns
+    /// whether some may be.
     pub(in crate::ops) fn may_leave_planes(&mut self) -> bool {
         let DecodeOptions { color, dtype, .. } = self.decoding.options;
         let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
@@ -185,8 +187,8 @@ impl Image {
         self.leaves_planes
     }
 
-    /// Records what decodes the batch that was set up, on the device and for `read`, which reads the images a group at a time. They are
-    /// nowhere else.
+    /// Records what decodes the batch that was set up, on the device and for `read`, which reads the images a group at
+    /// a time. They are nowhere else.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory; those of `read`.

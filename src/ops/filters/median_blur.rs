@@ -1,4 +1,5 @@
-//! `experimental__MedianBlur`: every pixel becomes the median of a window around it; pixels at the edge are repeated outside.
+//! `experimental__MedianBlur`: every pixel becomes the median of a window around it; pixels at the edge are repeated
+//! outside.
 
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ fn job_of(jobs: &[Option<Job>], index: usize) -> Result<Job> {
     jobs.get(index).copied().flatten().ok_or_else(|| Error::internal("a live sample was not planned"))
 }
 
-/// Nanoseconds of a median of nine; of one by counts, and for each row of its window; for each element of a window that is put in order.
+/// Nanoseconds of a median of nine; of one by counts, and for each row of its window; for each element of a window that
+/// is put in order.
 const NINE_TIME: f64 = 2.0;
 const COUNTS_TIME: f64 = 20.0;
 const COUNT_TIME: f64 = 2.0;

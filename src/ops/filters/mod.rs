@@ -1,4 +1,5 @@
-//! Every element from those around it: blurs, derivatives, morphology. What they share is in [`spatial`] and [`separable`].
+//! Every element from those around it: blurs, derivatives, morphology. What they share is in [`spatial`] and
+//! [`separable`].
 
 pub(super) mod filter;
 pub(super) mod gaussian_blur;

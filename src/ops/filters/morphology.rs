@@ -1,4 +1,5 @@
-//! `experimental__Dilate` and `experimental__Erode`: every pixel becomes the largest or the smallest one under a rectangle.
+//! `experimental__Dilate` and `experimental__Erode`: every pixel becomes the largest or the smallest one under a
+//! rectangle.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Which dimensions of a sample a filter works along: those between frames and channels in front and channels at the end.
+//! Which dimensions of a sample a filter works along: those between frames and channels in front and channels at the
+//! end.
 
 use parking_lot::Mutex;
 
@@ -80,7 +81,8 @@ impl Images {
         self.rows * self.columns * self.channels
     }
 
-    /// Where each image is written to and read from, when those of a sample lie one behind the other from `to` and `from` on.
+    /// Where each image is written to and read from, when those of a sample lie one behind the other from `to` and
+    /// `from` on.
     pub(in crate::ops) fn places(
         &self,
         to: u64,

@@ -1,4 +1,5 @@
-//! What `Crop` and `Slice` share once they know the window of a sample: element types, fill values, and the copy itself.
+//! What `Crop` and `Slice` share once they know the window of a sample: element types, fill values, and the copy
+//! itself.
 
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::window::{FillValue, Outside, WindowCopy, fill_elements};

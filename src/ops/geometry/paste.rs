@@ -69,7 +69,8 @@ fn check(dtype: DType) -> Result<()> {
     dtypes::accepted("images", dtype, &[DType::U8])
 }
 
-/// Where an image of `side` pixels lies along one side of its canvas: the anchor of the canvas in the image, and its size.
+/// Where an image of `side` pixels lies along one side of its canvas: the anchor of the canvas in the image, and its
+/// size.
 fn along(side: usize, ratio: f32, smallest: f32, position: f32) -> Result<(i64, usize)> {
     if smallest < 0.0 {
         return Err(Error::invalid(format!("argument `min_canvas_size` is {smallest}, expected at least 0")));

@@ -55,7 +55,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ..OpDef::BASE
 };
 
-/// The operator's line in [`crate::ops::OPS`]. An old name, for which filters are not stretched unless the file says so.
+/// The operator's line in [`crate::ops::OPS`]. An old name, for which filters are not stretched unless the file says
+/// so.
 pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],

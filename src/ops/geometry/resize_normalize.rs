@@ -1,6 +1,6 @@
-//! `Resize` and the `CropMirrorNormalize` behind it as one kernel on a device: the resized image is never written. The graph
-//! puts it in place of the two (`graph/fuse.rs`); it stands in no file. It computes what the two compute, rounding of the
-//! resized pixels included.
+//! `Resize` and the `CropMirrorNormalize` behind it as one kernel on a device: the resized image is never written. The
+//! graph puts it in place of the two (`graph/fuse.rs`); it stands in no file. It computes what the two compute,
+//! rounding of the resized pixels included.
 
 use std::sync::Arc;
 

@@ -26,7 +26,8 @@ struct TensorResize {
     /// Whether all dimensions are scaled alike: in DALI also those that are not to be resized.
     keeps_ratio: bool,
     axes: Axes,
-    /// Per sample: the work where up to two dimensions are resampled, and where three are. One of the two lists is used in a batch.
+    /// Per sample: the work where up to two dimensions are resampled, and where three are. One of the two lists is used
+    /// in a batch.
     images: Vec<Option<Job>>,
     volumes: Vec<Option<VolumeJob>>,
     scratch: ScratchPool,
@@ -141,8 +142,9 @@ fn known<const N: usize>(attributes: &ResizeAttributes) -> Result<Vec<Option<usi
     Ok(attributes.known_size::<N>().to_vec())
 }
 
-/// The dimensions that are resampled in all samples of a batch, given their shapes and plans: from the first to the last that changes in any of
-/// them, and where there are fewer than two, neighbours. So it is in DALI, where a Gaussian blurs also what keeps its size.
+/// The dimensions that are resampled in all samples of a batch, given their shapes and plans: from the first to the
+/// last that changes in any of them, and where there are fewer than two, neighbours. So it is in DALI, where a Gaussian
+/// blurs also what keeps its size.
 fn resampled(ndim: usize, samples: &[(&Shape, &Plan)]) -> Range<usize> {
     let changes = |&d: &usize| {
         let of = |(shape, plan): &(&Shape, &Plan)| {

@@ -1,5 +1,6 @@
-//! Folds of samples on a device along some of their dimensions: sums, means, extremes. It makes the rows of `kernels/reduce.cu` and
-//! launches it, for a batch once or, where many elements have one result, twice. What the results are for, operators say.
+//! Folds of samples on a device along some of their dimensions: sums, means, extremes. It makes the rows of
+//! `kernels/reduce.cu` and launches it, for a batch once or, where many elements have one result, twice. What the
+//! results are for, operators say.
 
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
@@ -159,8 +160,8 @@ fn axes(shape: &[usize], kept: &[usize]) -> Vec<Axis> {
     axes
 }
 
-/// How many threads fold a chunk of the `each` elements of one result, and how many chunks there are. `period` is the number of
-/// neighbouring elements with results of their own.
+/// How many threads fold a chunk of the `each` elements of one result, and how many chunks there are. `period` is the
+/// number of neighbouring elements with results of their own.
 fn split(each: usize, period: usize) -> (usize, usize) {
     // Neighbouring threads read neighbouring elements: of many results, or else of one.
     let lanes = if period >= WARP { 1 } else { each.div_ceil(4).next_power_of_two().min(THREADS as usize) };
@@ -168,8 +169,8 @@ fn split(each: usize, period: usize) -> (usize, usize) {
 }
 
 impl Fold {
-    /// The type in which chunks are folded. Integers of up to 32 bits are added up exactly, and so are their squares where DALI
-    /// does it.
+    /// The type in which chunks are folded. Integers of up to 32 bits are added up exactly, and so are their squares
+    /// where DALI does it.
     fn accumulator(self) -> DType {
         let squares = usize::from(self.term == Term::Squares);
         let is_exact = !self.from.is_float() && self.from.size() << squares <= 4;
@@ -217,7 +218,8 @@ impl Fold {
         self.kernels().iter().try_for_each(|spec| gpu.kernel(spec).map(drop))
     }
 
-    /// Records the folds of `rows`. With `together` they all have the same results, which go to where the first row says.
+    /// Records the folds of `rows`. With `together` they all have the same results, which go to where the first row
+    /// says.
     ///
     /// # Errors
     /// Those of the recorder.

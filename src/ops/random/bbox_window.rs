@@ -1,5 +1,5 @@
-//! The search for a random window that bounding boxes survive, as DALI's `RandomBBoxCrop` does it. It knows boxes and random
-//! numbers, no tensors and no layouts.
+//! The search for a random window that bounding boxes survive, as DALI's `RandomBBoxCrop` does it. It knows boxes and
+//! random numbers, no tensors and no layouts.
 
 use crate::cpu::random::standard::shuffle;
 use crate::cpu::random::{Philox, canonical_f32, uniform_int};
@@ -144,8 +144,8 @@ impl Rules {
             let Some(&threshold) = self.thresholds.get(choice) else {
                 return Ok(Found::relative(Region::WHOLE, (0..boxes.len()).collect()));
             };
-            // As in DALI: a window is taken that reaches the threshold, or is better than the last one that was taken, and
-            // windows are drawn on when one is good.
+            // As in DALI: a window is taken that reaches the threshold, or is better than the last one that was taken,
+            // and windows are drawn on when one is good.
             let mut is_good = false;
             for _ in 0..self.attempts {
                 tried += 1;
@@ -211,8 +211,8 @@ impl Rules {
         self.ratios.iter().cycle().copied().zip(PAIRS).take(count)
     }
 
-    /// Gives the sides those ratios that leave no choice; the longest side stays as long. Which side follows from which is drawn, by
-    /// numbers that stay with `random` for others, as in DALI. False if there are no such ratios.
+    /// Gives the sides those ratios that leave no choice; the longest side stays as long. Which side follows from which
+    /// is drawn, by numbers that stay with `random` for others, as in DALI. False if there are no such ratios.
     fn settle_fixed_ratios<const N: usize>(&self, random: &Philox, sides: &mut [f32; N]) -> bool {
         let mut fixed = [[None; N]; N];
         for ([least, most], [a, b]) in self.pairs::<N>() {

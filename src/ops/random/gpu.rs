@@ -1,5 +1,5 @@
-//! Random numbers on the device: rows of the tables for `kernels/random.cu` and `kernels/noise.cu`. They are those of the host:
-//! DALI's operators on a GPU use the same generator at the same places.
+//! Random numbers on the device: rows of the tables for `kernels/random.cu` and `kernels/noise.cu`. They are those of
+//! the host: DALI's operators on a GPU use the same generator at the same places.
 
 use super::is_wide;
 use crate::cpu::random::BatchRandom;
@@ -94,7 +94,8 @@ pub(super) struct Change {
     pub(super) steps: [usize; 2],
     /// The bytes of bright and of dark elements.
     pub(super) extremes: [u64; 2],
-    /// Mean and standard deviation; or what the numbers of errors and of bright errors are below; or what an event adds.
+    /// Mean and standard deviation; or what the numbers of errors and of bright errors are below; or what an event
+    /// adds.
     pub(super) bounds: [f32; 2],
 }
 
@@ -125,8 +126,8 @@ pub(super) fn noise_kernel(entry: &'static str, dtype: DType) -> KernelSpec {
     KernelSpec::of::<NoiseRow, NoParams>("noise", entry).dtype("ELEMENT", dtype).dtype("REAL", real(dtype))
 }
 
-/// Records the changes of every live sample by function `entry`, of which a thread makes `per_thread`, as `change` says for one with so many
-/// elements.
+/// Records the changes of every live sample by function `entry`, of which a thread makes `per_thread`, as `change` says
+/// for one with so many elements.
 pub(super) fn run_noise(
     cx: &mut GpuCx<'_>,
     io: &GpuIo<'_>,

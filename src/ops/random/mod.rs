@@ -1,5 +1,5 @@
-//! Operators that draw numbers. What they share is here: seeds, shapes, element types; a [`Distribution`] says how one number
-//! is drawn. The generator is [`crate::cpu::random`].
+//! Operators that draw numbers. What they share is here: seeds, shapes, element types; a [`Distribution`] says how one
+//! number is drawn. The generator is [`crate::cpu::random`].
 
 pub(super) mod batch_permutation;
 pub(super) mod bbox_crop;
@@ -141,8 +141,8 @@ const STRETCH: usize = 1 << 14;
 /// Numbers that are drawn before they are converted: they stay in the nearest cache.
 const PART: usize = 256;
 
-/// Lets `draw` fill `numbers`, or a part after the other that is then converted: there is one loop that draws for each distribution, not
-/// one for each type. It gives back the elements that are left.
+/// Lets `draw` fill `numbers`, or a part after the other that is then converted: there is one loop that draws for each
+/// distribution, not one for each type. It gives back the elements that are left.
 fn in_parts<F, T>(
     numbers: &mut [T],
     mut elements: Elements,

@@ -1,5 +1,5 @@
-//! `SSDRandomCrop`: images cut to random windows that bounding boxes overlap well, with the boxes and labels in them. DALI advises
-//! to use `RandomBBoxCrop` in its place.
+//! `SSDRandomCrop`: images cut to random windows that bounding boxes overlap well, with the boxes and labels in them.
+//! DALI advises to use `RandomBBoxCrop` in its place.
 
 use super::bbox_window::Region;
 use super::{SEED, seed};
@@ -10,8 +10,8 @@ use crate::operator::shared::{boxes, dtypes};
 use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
-/// Least overlaps (intersection over union) of which one is drawn that every box must have with the window; the last choice, one more,
-/// is the whole image.
+/// Least overlaps (intersection over union) of which one is drawn that every box must have with the window; the last
+/// choice, one more, is the whole image.
 const LEAST_OVERLAPS: [f32; 6] = [f32::NEG_INFINITY, 0.1, 0.3, 0.5, 0.7, 0.9];
 
 /// Least side of a window, relative to the image.

@@ -111,8 +111,8 @@ impl Distribution for Uniform {
     }
 }
 
-/// An end of a range as an element of type `dtype`: of what an integer does not hold, DALI keeps the low bits, so that the ends
-/// may change places.
+/// An end of a range as an element of type `dtype`: of what an integer does not hold, DALI keeps the low bits, so that
+/// the ends may change places.
 fn end(end: f32, dtype: DType) -> f64 {
     let whole = end as i64;
     match dtype {

@@ -1,5 +1,5 @@
-//! `inputs.Video`: an input that takes a video and gives its sequences, batch after batch. Nothing of it runs here: the importer lets a
-//! source feed the pipeline.
+//! `inputs.Video`: an input that takes a video and gives its sequences, batch after batch. Nothing of it runs here: the
+//! importer lets a source feed the pipeline.
 
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};

@@ -168,7 +168,8 @@ impl OpticalFlow {
         }
     }
 
-    /// Records the flow of a sequence: a frame goes up beside the one before, the engine looks at both, the field comes out.
+    /// Records the flow of a sequence: a frame goes up beside the one before, the engine looks at both, the field comes
+    /// out.
     fn record(&self, cx: &mut GpuCx<'_>, job: &Job) -> Result<()> {
         let Job { session, extents: [frames, height, width], from, to, hints } = job;
         let params = Params { red: self.color.red() };

@@ -1,5 +1,5 @@
-//! `PerFrame`: says that the first dimension of a tensor counts frames, so that an operator on sequences takes an argument's
-//! value for each frame from it. A view: no byte moves.
+//! `PerFrame`: says that the first dimension of a tensor counts frames, so that an operator on sequences takes an
+//! argument's value for each frame from it. A view: no byte moves.
 
 use crate::error::{Error, Result};
 use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};

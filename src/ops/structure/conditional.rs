@@ -1,5 +1,5 @@
-//! `conditional__Split`, `Merge`, `Not_`, `ValidateLogical`: what `if`, `and`, `or` and `not` in a pipeline become. Samples are
-//! not copied: a branch has those of the batch that its predicate sends there, in their order.
+//! `conditional__Split`, `Merge`, `Not_`, `ValidateLogical`: what `if`, `and`, `or` and `not` in a pipeline become.
+//! Samples are not copied: a branch has those of the batch that its predicate sends there, in their order.
 
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;

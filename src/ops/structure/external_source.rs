@@ -1,5 +1,5 @@
-//! `ExternalSource`: an input of the pipeline. It stands in the table for what it accepts; nothing of it runs, as the importer
-//! makes an input of the graph of it.
+//! `ExternalSource`: an input of the pipeline. It stands in the table for what it accepts; nothing of it runs, as the
+//! importer makes an input of the graph of it.
 
 use crate::error::Error;
 use crate::operator::{ArgSpec, OpDef};

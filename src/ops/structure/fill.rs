@@ -146,8 +146,8 @@ impl Operator for Fill {
     }
 }
 
-/// For each dimension of `shape`, how far apart in a tensor of shape `value` its neighbours are; 0 where it is repeated. Of
-/// dimensions that `value` has more, the first position counts.
+/// For each dimension of `shape`, how far apart in a tensor of shape `value` its neighbours are; 0 where it is
+/// repeated. Of dimensions that `value` has more, the first position counts.
 fn broadcast(value: &Shape, shape: &Shape) -> Result<Vec<usize>> {
     let mut strides = vec![0; shape.len()];
     let dims = value.iter().zip(value.strides()).rev();

@@ -1,4 +1,5 @@
-//! The thread that asks a stream's sources, and hands what they gave to the lanes. It must not know who takes the batches.
+//! The thread that asks a stream's sources, and hands what they gave to the lanes. It must not know who takes the
+//! batches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -79,8 +80,8 @@ impl Puller {
         }
     }
 
-    /// Gives a batch to the lanes. What is still to be read is read by threads that all streams share, several batches at a time, and a lane waits
-    /// for it.
+    /// Gives a batch to the lanes. What is still to be read is read by threads that all streams share, several batches
+    /// at a time, and a lane waits for it.
     fn read(&mut self, begun: Begun, reply: Sender<Result<Delivered>>) {
         let (done, ready) = sync_channel(1);
         let shared = begun.is_read_later().then(threads::shared);

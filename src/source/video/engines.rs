@@ -1,11 +1,13 @@
-//! Sequences whose frames are decoded on a device's video engines, and stay in its memory. One decoder goes on from sequence to sequence; what
-//! it shows beyond the sequence that was asked for is written to the next one. It must not know who asks.
+//! Sequences whose frames are decoded on a device's video engines, and stay in its memory. One decoder goes on from
+//! sequence to sequence; what it shows beyond the sequence that was asked for is written to the next one. It must not
+//! know who asks.
 //!
 //! ```text
 //! packets -> Playback -> frame n -> sequence n / length, place n % length        made when its first frame comes
 //! ```
 //!
-//! When the engines refuse anything, or find it damaged, the host decodes from the sequence at hand on, and has the last word.
+//! When the engines refuse anything, or find it damaged, the host decodes from the sequence at hand on, and has the
+//! last word.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Sequences of a video that comes in pieces, decoded on the host: each is given as soon as all of its frames are there. It must not know
-//! devices, nor who brings the pieces.
+//! Sequences of a video that comes in pieces, decoded on the host: each is given as soon as all of its frames are
+//! there. It must not know devices, nor who brings the pieces.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::tensor::{Sample, Shape};
 pub(super) struct OnPieces {
     growing: Growing,
     sequences: Sequences,
-    /// The sequence at hand, and how many frames of it are there. From one piece to the next it is not of the batches' memory: videos that
-    /// wait must not take it from other requests.
+    /// The sequence at hand, and how many frames of it are there. From one piece to the next it is not of the batches'
+    /// memory: videos that wait must not take it from other requests.
     begun: Option<(HostBuffer, usize)>,
     /// Memory of the decoder while it is at work.
     counted: Arc<Counted>,
@@ -36,7 +36,8 @@ impl OnPieces {
         }
     }
 
-    /// Decodes up to the next frame and adds it to the sequence at hand; `false` when that takes more bytes, or there are no more frames.
+    /// Decodes up to the next frame and adds it to the sequence at hand; `false` when that takes more bytes, or there
+    /// are no more frames.
     fn frame(&mut self, budget: &Budget<'_>, asked: &Asked<'_>) -> Result<bool> {
         if !self.growing.prepare(budget)? {
             return Ok(false);

@@ -56,7 +56,8 @@ impl Asked<'_> {
     }
 }
 
-/// Whether an error says that somebody does not wait any more, or that there is no room, rather than that a video is damaged.
+/// Whether an error says that somebody does not wait any more, or that there is no room, rather than that a video is
+/// damaged.
 pub(super) fn is_of_waiting(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable)
 }

@@ -1,11 +1,34 @@
 """Every function of two operands for every pair of types: what type comes out, and what it holds."""
+
 from nvidia.dali import ops
 from record import case, np, source, types
 
-TYPES = dict(u8=types.UINT8, u16=types.UINT16, u32=types.UINT32, u64=types.UINT64, i8=types.INT8, i16=types.INT16,
-             i32=types.INT32, i64=types.INT64, f32=types.FLOAT, f64=types.FLOAT64, b=types.BOOL)
-NUMPY = dict(u8=np.uint8, u16=np.uint16, u32=np.uint32, u64=np.uint64, i8=np.int8, i16=np.int16, i32=np.int32,
-             i64=np.int64, f32=np.float32, f64=np.float64, b=np.bool_)
+TYPES = dict(
+    u8=types.UINT8,
+    u16=types.UINT16,
+    u32=types.UINT32,
+    u64=types.UINT64,
+    i8=types.INT8,
+    i16=types.INT16,
+    i32=types.INT32,
+    i64=types.INT64,
+    f32=types.FLOAT,
+    f64=types.FLOAT64,
+    b=types.BOOL,
+)
+NUMPY = dict(
+    u8=np.uint8,
+    u16=np.uint16,
+    u32=np.uint32,
+    u64=np.uint64,
+    i8=np.int8,
+    i16=np.int16,
+    i32=np.int32,
+    i64=np.int64,
+    f32=np.float32,
+    f64=np.float64,
+    b=np.bool_,
+)
 LEFT, RIGHT = [1, 2, 7, 100, 3, 5], [2, 3, 2, 7, 1, 4]
 INTEGERS = [t for t in TYPES if t[0] != "f"]
 FUNCTIONS = "add sub mul div fdiv mod min max pow fpow atan2".split()
@@ -38,8 +61,13 @@ def every_pair(function, names, tol=0.0):
 
     def pipeline():
         both_bool_allowed = function == "mul" or function in BITS
-        return tuple(call(function, source(f"L{a}", TYPES[a], 1), source(f"R{b}", TYPES[b], 1))
-                     for a in names for b in names if both_bool_allowed or (a, b) != ("b", "b"))
+        return tuple(
+            call(function, source(f"L{a}", TYPES[a], 1), source(f"R{b}", TYPES[b], 1))
+            for a in names
+            for b in names
+            if both_bool_allowed or (a, b) != ("b", "b")
+        )
+
     pipeline.__name__ = function
     case(inputs=inputs, tol=tol)(pipeline)
 
@@ -48,8 +76,10 @@ def every_comparison(function):
     inputs = {f"L{t}": [extremes(t)[:, None]] for t in TYPES} | {f"R{t}": [extremes(t)] for t in TYPES}
 
     def pipeline():
-        return tuple(call(function, source(f"L{a}", TYPES[a], 2), source(f"R{b}", TYPES[b], 1))
-                     for a in TYPES for b in TYPES)
+        return tuple(
+            call(function, source(f"L{a}", TYPES[a], 2), source(f"R{b}", TYPES[b], 1)) for a in TYPES for b in TYPES
+        )
+
     pipeline.__name__ = function
     case(inputs=inputs)(pipeline)
 

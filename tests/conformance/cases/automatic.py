@@ -1,7 +1,8 @@
 """Automatic augmentation: hundreds of small operators that choose by seeded random numbers."""
-from nvidia.dali.auto_aug import auto_augment, rand_augment, trivial_augment
-from record import case, fn, noise, np, source, types
+
 from cases.pipelines import IMAGES as PHOTOS
+from nvidia.dali.auto_aug import auto_augment, rand_augment, trivial_augment
+from record import case, fn, noise, source
 
 IMAGES = {"X": noise((30, 40, 3), (24, 33, 3), (51, 20, 3))}
 AUGMENTED = dict(inputs=IMAGES, seed=42, enable_conditionals=True, tol=1)

@@ -1,7 +1,10 @@
 from record import case, fn, np, source, types
 
-TIES = [np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 254.5, 255.5, 300, -129, 70000, 1e12, -1e12], np.float32),
-        np.array([0.49999997, -0.2], np.float32), np.array([], np.float32)]
+TIES = [
+    np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 254.5, 255.5, 300, -129, 70000, 1e12, -1e12], np.float32),
+    np.array([0.49999997, -0.2], np.float32),
+    np.array([], np.float32),
+]
 INTS = [np.array([-(2**31), 2**31 - 1, -1, 0, 1, 127, 128, 255, 256, 32768, 65536], np.int32)] * 3
 TARGETS = [types.UINT8, types.INT8, types.UINT16, types.INT16, types.INT32, types.FLOAT16, types.BOOL]
 

@@ -1,4 +1,5 @@
 """Conditionals: both branches, empty ones, nested ones, `and`, `or`, `not`."""
+
 from record import case, fn, noise, np, source, types
 
 IMAGES = {"X": noise((4, 6, 3), (2, 12, 3), (8, 4, 3))}
@@ -62,7 +63,10 @@ def logic():
     return x, a, b, not p
 
 
-@case(inputs={"P": [np.array(v, np.float32) for v in (0.3, 0, np.nan)], "N": [np.array(v, np.int64) for v in (0, 5, -1)]}, enable_conditionals=True)
+@case(
+    inputs={"P": [np.array(v, np.float32) for v in (0.3, 0, np.nan)], "N": [np.array(v, np.int64) for v in (0, 5, -1)]},
+    enable_conditionals=True,
+)
 def numbers_are_conditions():
     p, n = source("P", types.FLOAT, 0), source("N", types.INT64, 0)
     if p:
@@ -88,8 +92,7 @@ def made_in_a_branch():
     return y, z
 
 
-@case(inputs={"P": FLAGS["P"], "X": [np.full(2, i, np.float32) for i in range(3)]},
-      enable_conditionals=True)
+@case(inputs={"P": FLAGS["P"], "X": [np.full(2, i, np.float32) for i in range(3)]}, enable_conditionals=True)
 def branches_of_other_types_where_one_is_empty():
     x = source("X", types.FLOAT, 1)
     if source("P", types.BOOL, 0) or fn.constant(idata=1, shape=[], dtype=types.BOOL):

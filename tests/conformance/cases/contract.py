@@ -1,7 +1,7 @@
 """Small pipelines that say little about operators and much about a server: tests/server asks them of a real one."""
-from record import case, fn, np, source, types
 
 from cases.pipelines import IMAGES, photo
+from record import case, fn, np, source, types
 
 ROWS = {"X": [np.arange(i, i + 3, dtype=np.float32) for i in range(3)]}
 PICTURES = [photo(90, 60, 4, quality=80), photo(61, 83, 5, quality=90), photo(77, 77, 6, quality=70)]
@@ -15,17 +15,17 @@ def identity(device):
 
 @case(inputs=ROWS)
 def plus_one():
-    return fn.cast(source("X", types.FLOAT, 1) + 1., dtype=types.FLOAT, name="SUM")
+    return fn.cast(source("X", types.FLOAT, 1) + 1.0, dtype=types.FLOAT, name="SUM")
 
 
 @case(inputs=ROWS)
 def plus_two():
-    return fn.cast(source("X", types.FLOAT, 1) + 2., dtype=types.FLOAT, name="SUM")
+    return fn.cast(source("X", types.FLOAT, 1) + 2.0, dtype=types.FLOAT, name="SUM")
 
 
 @case(inputs=ROWS)
 def plus_three():
-    return fn.cast(source("X", types.FLOAT, 1) + 3., dtype=types.FLOAT, name="SUM")
+    return fn.cast(source("X", types.FLOAT, 1) + 3.0, dtype=types.FLOAT, name="SUM")
 
 
 @case(inputs={"LEFT": IMAGES["IMAGE"], "RIGHT": PICTURES}, tol=1)

@@ -46,18 +46,29 @@ def size_per_sample():
     return fn.crop(source("X", layout="HWC"), crop=source("S", types.FLOAT, 1), crop_pos_x=0.25)
 
 
-@case(inputs={"X": [np.arange(n, dtype=np.int32).reshape(1, n, 1) for n in (45, 56, 75)],
-              "W": floats(90, 63, 25.2), "P": floats(0.8333333, 0.9285714, 0.7)})
+@case(
+    inputs={
+        "X": [np.arange(n, dtype=np.int32).reshape(1, n, 1) for n in (45, 56, 75)],
+        "W": floats(90, 63, 25.2),
+        "P": floats(0.8333333, 0.9285714, 0.7),
+    }
+)
 def positions_are_computed_in_double():
     x, width, place = source("X", types.INT32, layout="HWC"), scalar("W"), scalar("P")
-    return tuple(fn.crop(x, crop_h=1, crop_w=width, crop_pos_x=place, rounding=rounding,
-                         out_of_bounds_policy="pad", fill_values=-1) for rounding in ("round", "truncate"))
+    return tuple(
+        fn.crop(
+            x, crop_h=1, crop_w=width, crop_pos_x=place, rounding=rounding, out_of_bounds_policy="pad", fill_values=-1
+        )
+        for rounding in ("round", "truncate")
+    )
 
 
 @case(inputs=SMALL)
 def half_positions():
     x = source("X", layout="HWC")
-    return tuple(fn.crop(x, crop=(2, 2), rounding=rounding, out_of_bounds_policy="pad") for rounding in ("round", "truncate"))
+    return tuple(
+        fn.crop(x, crop=(2, 2), rounding=rounding, out_of_bounds_policy="pad") for rounding in ("round", "truncate")
+    )
 
 
 @case(inputs={"X": noise((3, 5, 7), (2, 4, 6), (1, 3, 3), dtype=np.float32)})
@@ -95,8 +106,19 @@ def four_dimensions_without_a_layout():
 @case(inputs=SMALL)
 def every_policy():
     x = source("X", layout="HWC")
-    policies = ("trim_to_shape", "pad", "constant", "fill", "edge", "clamp", "reflect", "reflect_1001", "reflect_101",
-                "wrap", "PAD")
+    policies = (
+        "trim_to_shape",
+        "pad",
+        "constant",
+        "fill",
+        "edge",
+        "clamp",
+        "reflect",
+        "reflect_1001",
+        "reflect_101",
+        "wrap",
+        "PAD",
+    )
     return tuple(fn.crop(x, crop=(9, 3), crop_pos_y=0.4, out_of_bounds_policy=policy) for policy in policies)
 
 
@@ -104,8 +126,11 @@ def every_policy():
 def fill_values_per_channel():
     x = source("X", layout="HWC")
     pad = dict(crop=(3, 3), out_of_bounds_policy="pad")
-    return (fn.crop(x, fill_values=[1.7, -2.5, 300.4], **pad), fn.crop(x, fill_values=9, **pad),
-            fn.crop(x, fill_values=[1.7, -2.5, 300.4], dtype=types.FLOAT, **pad))
+    return (
+        fn.crop(x, fill_values=[1.7, -2.5, 300.4], **pad),
+        fn.crop(x, fill_values=9, **pad),
+        fn.crop(x, fill_values=[1.7, -2.5, 300.4], dtype=types.FLOAT, **pad),
+    )
 
 
 @case(inputs={"X": noise((3, 2, 2), (3, 1, 3), (3, 3, 1), dtype=np.int32)})
@@ -117,16 +142,32 @@ def fill_values_of_planes():
 @case(inputs={"X": [np.zeros((0, 3, 1), np.uint8), *noise((2, 2, 1))]}, batch_size=2)
 def an_image_without_rows():
     x = source("X", layout="HWC")
-    return fn.crop(x, crop=(2, 2), out_of_bounds_policy="pad"), fn.crop(x, crop=(2, 2), out_of_bounds_policy="trim_to_shape")
+    return fn.crop(x, crop=(2, 2), out_of_bounds_policy="pad"), fn.crop(
+        x, crop=(2, 2), out_of_bounds_policy="trim_to_shape"
+    )
 
 
-for name, dtype in (("uint8", types.UINT8), ("int8", types.INT8), ("uint16", types.UINT16), ("int16", types.INT16),
-                    ("uint32", types.UINT32), ("int32", types.INT32), ("uint64", types.UINT64), ("int64", types.INT64),
-                    ("float16", types.FLOAT16), ("float32", types.FLOAT), ("float64", types.FLOAT64)):
+for name, dtype in (
+    ("uint8", types.UINT8),
+    ("int8", types.INT8),
+    ("uint16", types.UINT16),
+    ("int16", types.INT16),
+    ("uint32", types.UINT32),
+    ("int32", types.INT32),
+    ("uint64", types.UINT64),
+    ("int64", types.INT64),
+    ("float16", types.FLOAT16),
+    ("float32", types.FLOAT),
+    ("float64", types.FLOAT64),
+):
+
     def conversions(dtype=dtype):
         x = source("X", dtype, layout="HWC")
-        return tuple(fn.crop(x, crop=(2, 3), crop_pos_x=0, **to) for to in
-                     ({}, {"dtype": types.UINT8}, {"dtype": types.FLOAT}, {"output_dtype": types.FLOAT16}))
+        return tuple(
+            fn.crop(x, crop=(2, 3), crop_pos_x=0, **to)
+            for to in ({}, {"dtype": types.UINT8}, {"dtype": types.FLOAT}, {"output_dtype": types.FLOAT16})
+        )
+
     with np.errstate(invalid="ignore", over="ignore"):
         sample = np.array(NUMBERS).astype(name).reshape(2, 4, 1)
     conversions.__name__ = f"from_{name}"

@@ -1,4 +1,5 @@
 """Needs the package soundfile, whose libsndfile is what DALI decodes with."""
+
 import io
 import struct
 
@@ -39,34 +40,59 @@ def vorbis_of(channels, loud=1):
     return of(*files)
 
 
-for format, subtype, endian in (("W64", "PCM_16", "FILE"), ("RF64", "PCM_16", "FILE"), ("WAV", "PCM_24", "BIG"), ("WAV", "PCM_16", "BIG"),
-                                ("WAV", "IMA_ADPCM", "FILE"), ("WAV", "MS_ADPCM", "FILE"), ("AIFF", "PCM_16", "FILE"), ("AIFF", "PCM_S8", "FILE"),
-                                ("AIFF", "PCM_U8", "FILE"), ("AIFF", "PCM_16", "LITTLE"), ("AIFF", "PCM_24", "LITTLE"), ("AIFF", "ULAW", "FILE"),
-                                ("AIFF", "IMA_ADPCM", "FILE"), ("AU", "PCM_16", "FILE"), ("AU", "PCM_24", "LITTLE"), ("AU", "ALAW", "FILE"),
-                                ("CAF", "PCM_16", "BIG"), ("CAF", "PCM_24", "LITTLE"), ("CAF", "ULAW", "FILE")):
+for format, subtype, endian in (
+    ("W64", "PCM_16", "FILE"),
+    ("RF64", "PCM_16", "FILE"),
+    ("WAV", "PCM_24", "BIG"),
+    ("WAV", "PCM_16", "BIG"),
+    ("WAV", "IMA_ADPCM", "FILE"),
+    ("WAV", "MS_ADPCM", "FILE"),
+    ("AIFF", "PCM_16", "FILE"),
+    ("AIFF", "PCM_S8", "FILE"),
+    ("AIFF", "PCM_U8", "FILE"),
+    ("AIFF", "PCM_16", "LITTLE"),
+    ("AIFF", "PCM_24", "LITTLE"),
+    ("AIFF", "ULAW", "FILE"),
+    ("AIFF", "IMA_ADPCM", "FILE"),
+    ("AU", "PCM_16", "FILE"),
+    ("AU", "PCM_24", "LITTLE"),
+    ("AU", "ALAW", "FILE"),
+    ("CAF", "PCM_16", "BIG"),
+    ("CAF", "PCM_24", "LITTLE"),
+    ("CAF", "ULAW", "FILE"),
+):
+
     def declare_other(format=format, subtype=subtype, endian=endian):
         def function():
             return fn.decoders.audio(x())[0], fn.decoders.audio(x(), dtype=types.INT16)[0]
+
         function.__name__ = f"{format}_{subtype}_{endian}".lower()
         case(inputs=encoded(format, subtype, 2 if subtype != "IMA_ADPCM" or format != "AIFF" else 1, endian))(function)
+
     declare_other()
 
 
 for format, subtype in (("AIFF", "FLOAT"), ("AIFF", "DOUBLE"), ("AU", "FLOAT"), ("CAF", "DOUBLE"), ("W64", "FLOAT")):
+
     def declare_floats(format=format, subtype=subtype):
         def function():
             return tuple(fn.decoders.audio(x()))
+
         function.__name__ = f"{format}_{subtype}".lower()
         case(inputs=encoded(format, subtype))(function)
+
     declare_floats()
 
 
 for channels, loud in ((1, 1), (3, 1), (6, 1), (2, 4)):
+
     def declare_vorbis(channels=channels, loud=loud):
         def function():
             return tuple(fn.decoders.audio(x()))
+
         function.__name__ = f"vorbis_of_{channels}" + ("_loud" if loud > 1 else "")
         case(inputs=vorbis_of(channels, loud), tol=2e-5)(function)
+
     declare_vorbis()
 
 
@@ -74,7 +100,16 @@ def wav(bits, channels, data, sizes=None, width=None, kind=1):
     width = width or (bits + 7) // 8
     head = struct.pack("<HHIIHH", kind, channels, 16000, 16000 * channels * width, channels * width, bits)
     sizes = sizes or (36 + len(data), len(data))
-    return b"RIFF" + struct.pack("<I", sizes[0]) + b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", sizes[1]) + data
+    return (
+        b"RIFF"
+        + struct.pack("<I", sizes[0])
+        + b"WAVEfmt "
+        + struct.pack("<I", 16)
+        + head
+        + b"data"
+        + struct.pack("<I", sizes[1])
+        + data
+    )
 
 
 NOISE = np.random.default_rng(7).bytes(600)
@@ -90,18 +125,33 @@ def wav_of_laws_in_16_bytes():
     return tuple(fn.decoders.audio(x()))
 
 
-@case(inputs=of(wav(16, 1, NOISE, (0xffffffff, 0xffffffff)), wav(16, 1, NOISE, (4, 600)), wav(16, 1, NOISE, (0, 600))))
+@case(inputs=of(wav(16, 1, NOISE, (0xFFFFFFFF, 0xFFFFFFFF)), wav(16, 1, NOISE, (4, 600)), wav(16, 1, NOISE, (0, 600))))
 def wav_with_odd_sizes():
     return tuple(fn.decoders.audio(x()))
 
 
-for format, subtype in (("WAV", "PCM_16"), ("WAV", "PCM_U8"), ("WAV", "PCM_24"), ("WAV", "PCM_32"), ("WAV", "ULAW"), ("WAV", "ALAW"),
-                        ("WAVEX", "PCM_16"), ("FLAC", "PCM_16"), ("FLAC", "PCM_24"), ("FLAC", "PCM_S8")):
+for format, subtype in (
+    ("WAV", "PCM_16"),
+    ("WAV", "PCM_U8"),
+    ("WAV", "PCM_24"),
+    ("WAV", "PCM_32"),
+    ("WAV", "ULAW"),
+    ("WAV", "ALAW"),
+    ("WAVEX", "PCM_16"),
+    ("FLAC", "PCM_16"),
+    ("FLAC", "PCM_24"),
+    ("FLAC", "PCM_S8"),
+):
+
     def declare(format=format, subtype=subtype):
         def function():
-            return tuple(fn.decoders.audio(x())) + tuple(fn.decoders.audio(x(), dtype=t)[0] for t in (types.INT16, types.INT32))
+            return tuple(fn.decoders.audio(x())) + tuple(
+                fn.decoders.audio(x(), dtype=t)[0] for t in (types.INT16, types.INT32)
+            )
+
         function.__name__ = f"{format}_{subtype}".lower()
         case(inputs=encoded(format, subtype))(function)
+
     declare()
 
 
@@ -132,12 +182,16 @@ def mixed():
 
 @case(inputs=encoded("FLAC", "PCM_16"), tol=2e-6)
 def at_another_rate():
-    return tuple(fn.decoders.audio(x(), sample_rate=16000.)) + tuple(fn.decoders.audio(x(), sample_rate=8000., downmix=True, quality=80.))
+    return tuple(fn.decoders.audio(x(), sample_rate=16000.0)) + tuple(
+        fn.decoders.audio(x(), sample_rate=8000.0, downmix=True, quality=80.0)
+    )
 
 
 @case(inputs=encoded("FLAC", "PCM_16"), tol=1, mean=0.01)
 def to_integers_at_another_rate():
-    return fn.decoders.audio(x(), sample_rate=22050., dtype=types.INT16)[0], fn.decoders.audio(x(), downmix=True, dtype=types.INT16)[0]
+    return fn.decoders.audio(x(), sample_rate=22050.0, dtype=types.INT16)[0], fn.decoders.audio(
+        x(), downmix=True, dtype=types.INT16
+    )[0]
 
 
 @case(inputs=encoded("WAV", "PCM_16") | {"R": [np.array(r, np.float32) for r in (8000, 0, 48000)]}, tol=2e-6)

@@ -1,4 +1,5 @@
 """The operator's arguments; the pixels of every format and option are compared in tests/cpu/decode.rs."""
+
 import io
 import struct
 
@@ -26,16 +27,21 @@ FILES = {"IMAGE": [file("JPEG", quality=90), file("PNG", "RGBA"), file("JPEG", o
 @case(inputs=FILES)
 def colours():
     x = source("IMAGE", ndim=1)
-    return tuple(fn.decoders.image(x, device="cpu", output_type=t) for t in (types.RGB, types.BGR, types.GRAY, types.YCbCr))
+    return tuple(
+        fn.decoders.image(x, device="cpu", output_type=t) for t in (types.RGB, types.BGR, types.GRAY, types.YCbCr)
+    )
 
 
 @case(inputs={"IMAGE": [file("BMP"), file("WEBP", lossless=True), file("TIFF")]})
 def formats():
-    return fn.decoders.image(source("IMAGE", ndim=1), device="cpu", adjust_orientation=False, jpeg_fancy_upsampling=True)
+    return fn.decoders.image(
+        source("IMAGE", ndim=1), device="cpu", adjust_orientation=False, jpeg_fancy_upsampling=True
+    )
 
 
 def animation(place, canvas, alpha, mode="RGB", **options):
     """A WebP whose only frame is smaller than its picture, of another colour around it."""
+
     def chunk(name, *parts):
         body = b"".join(parts)
         return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
@@ -45,17 +51,29 @@ def animation(place, canvas, alpha, mode="RGB", **options):
 
     still, frame, at = file("WEBP", mode, **options).tobytes(), b"", 12
     while at < len(still):
-        end = at + 8 + struct.unpack("<I", still[at + 4:at + 8])[0]
-        if still[at:at + 4] in (b"VP8 ", b"VP8L", b"ALPH"):
-            frame += still[at:end + end % 2]
+        end = at + 8 + struct.unpack("<I", still[at + 4 : at + 8])[0]
+        if still[at : at + 4] in (b"VP8 ", b"VP8L", b"ALPH"):
+            frame += still[at : end + end % 2]
         at = end + end % 2
     size = three(22, 16)
-    body = b"WEBP" + chunk(b"VP8X", bytes([0x12 if alpha else 2, 0, 0, 0]), three(*(side - 1 for side in canvas))) + chunk(b"ANIM", b"\x10\x80\xf0\xff\0\0") \
+    body = (
+        b"WEBP"
+        + chunk(b"VP8X", bytes([0x12 if alpha else 2, 0, 0, 0]), three(*(side - 1 for side in canvas)))
+        + chunk(b"ANIM", b"\x10\x80\xf0\xff\0\0")
         + chunk(b"ANMF", three(*(side // 2 for side in place)), size, three(100), b"\0", frame)
+    )
     return np.frombuffer(b"RIFF" + struct.pack("<I", len(body)) + body, np.uint8)
 
 
-@case(inputs={"IMAGE": [animation((4, 6), (40, 30), False, quality=80), animation((0, 0), (23, 20), True, "RGBA", lossless=True), animation((10, 2), (33, 19), True, lossless=True)]})
+@case(
+    inputs={
+        "IMAGE": [
+            animation((4, 6), (40, 30), False, quality=80),
+            animation((0, 0), (23, 20), True, "RGBA", lossless=True),
+            animation((10, 2), (33, 19), True, lossless=True),
+        ]
+    }
+)
 def first_frames():
     x = source("IMAGE", ndim=1)
     return fn.decoders.image(x, device="cpu"), fn.decoders.image(x, device="cpu", output_type=types.ANY_DATA)

@@ -1,5 +1,6 @@
-"""DALI decodes VP9 and Motion JPEG on a CPU; the clips are those of tests/data/video. Its Motion JPEG comes from another inverse
-transform than libjpeg's, up to three levels away."""
+"""DALI decodes VP9 and Motion JPEG on a CPU; the clips are those of tests/data/video. Its Motion JPEG comes from
+another inverse transform than libjpeg's, up to three levels away."""
+
 import pathlib
 
 from record import case, fn, np, source, types
@@ -46,26 +47,35 @@ def an_older_name():
 
 @case(inputs=VP9)
 def strides():
-    return fn.decoders.video(x(), start_frame=2, stride=4), fn.decoders.video(x(), start_frame=1, end_frame=10, stride=3)
+    return fn.decoders.video(x(), start_frame=2, stride=4), fn.decoders.video(
+        x(), start_frame=1, end_frame=10, stride=3
+    )
 
 
 @case(inputs=VP9)
 def filled():
-    return fn.decoders.video(x(), start_frame=10, sequence_length=4, fill_value=[10, 20, 30]), fn.decoders.video(x(), start_frame=-2, end_frame=1)
+    return fn.decoders.video(x(), start_frame=10, sequence_length=4, fill_value=[10, 20, 30]), fn.decoders.video(
+        x(), start_frame=-2, end_frame=1
+    )
 
 
 for mode in ("none", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect"):
+
     def declare(mode=mode):
         def function():
             return fn.decoders.video(x(), start_frame=9, stride=2, sequence_length=4, pad_mode=mode)
+
         function.__name__ = f"padded_{mode}"
         case(inputs=clips("vp9.webm"))(function)
+
     declare()
 
 
 @case(inputs=VP9)
 def reflected_twice():
-    return fn.decoders.video(x(), frames=[-3, 13, 40], pad_mode="reflect_1001"), fn.decoders.video(x(), frames=[-3, 13, 40], pad_mode="reflect_101")
+    return fn.decoders.video(x(), frames=[-3, 13, 40], pad_mode="reflect_1001"), fn.decoders.video(
+        x(), frames=[-3, 13, 40], pad_mode="reflect_101"
+    )
 
 
 @case(inputs=VP9 | {"START": [np.int32(i) for i in (0, 5, 11)], "LENGTH": [np.int32(i) for i in (2, 1, 3)]})

@@ -1,4 +1,4 @@
-from record import case, fn, noise, np, source, types
+from record import case, fn, noise, np, source
 
 
 def dull(*shapes):

@@ -26,7 +26,9 @@ def volumes_in_depth():
 
 @case(inputs=IMAGES | FLAGS)
 def flags_per_sample():
-    return fn.flip(source("X", layout="HWC"), horizontal=source("H", types.INT32, 0), vertical=source("V", types.INT32, 0))
+    return fn.flip(
+        source("X", layout="HWC"), horizontal=source("H", types.INT32, 0), vertical=source("V", types.INT32, 0)
+    )
 
 
 @case(inputs=IMAGES)

@@ -1,4 +1,5 @@
 """Whole pipelines as they stand in front of vision models. The server tests use them too."""
+
 import io
 
 from PIL import Image
@@ -22,8 +23,13 @@ def photo(width, height, seed, **options):
     return np.frombuffer(out.getvalue(), np.uint8)
 
 
-IMAGES = {"IMAGE": [photo(160, 120, 1, quality=85), photo(121, 183, 2, quality=75, subsampling=0),
-                    photo(98, 97, 3, quality=90, subsampling=1, progressive=True)]}
+IMAGES = {
+    "IMAGE": [
+        photo(160, 120, 1, quality=85),
+        photo(121, 183, 2, quality=75, subsampling=0),
+        photo(98, 97, 3, quality=90, subsampling=1, progressive=True),
+    ]
+}
 
 
 def decode(device, **options):
@@ -31,7 +37,9 @@ def decode(device, **options):
 
 
 def normalize(image, **options):
-    return fn.crop_mirror_normalize(image, **(dict(dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD) | options))
+    return fn.crop_mirror_normalize(
+        image, **(dict(dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD) | options)
+    )
 
 
 @case(inputs=IMAGES, devices=True, tol=0.02)
@@ -41,20 +49,26 @@ def classify(device):
 
 @case(inputs=IMAGES, devices=True, tol=0.02)
 def evaluate(device):
-    image = fn.resize(decode(device), resize_shorter=72.)
+    image = fn.resize(decode(device), resize_shorter=72.0)
     return normalize(image, crop=(64, 64), dtype=types.FLOAT16, name="PIXELS")
 
 
 @case(inputs=IMAGES, devices=True, tol=0.005)
 def letterbox(device):
     image = fn.resize(decode(device), size=[80, 80], mode="not_larger")
-    image = fn.crop(image, crop=(80, 80), out_of_bounds_policy="pad", fill_values=[114., 114., 114.])
-    return normalize(image, mean=[0.], std=[255.], name="PIXELS")
+    image = fn.crop(image, crop=(80, 80), out_of_bounds_policy="pad", fill_values=[114.0, 114.0, 114.0])
+    return normalize(image, mean=[0.0], std=[255.0], name="PIXELS")
 
 
-@case(inputs=IMAGES | {"ANCHOR": [np.array(a, np.float32) for a in ((.1, .2), (.15, .2), (.2, .2))],
-                       "SHAPE": [np.array(s, np.float32) for s in ((.5, .4), (.5, .45), (.5, .5))]},
-      devices=True, tol=0.02)
+@case(
+    inputs=IMAGES
+    | {
+        "ANCHOR": [np.array(a, np.float32) for a in ((0.1, 0.2), (0.15, 0.2), (0.2, 0.2))],
+        "SHAPE": [np.array(s, np.float32) for s in ((0.5, 0.4), (0.5, 0.45), (0.5, 0.5))],
+    },
+    devices=True,
+    tol=0.02,
+)
 def region(device):
     anchor, shape = source("ANCHOR", types.FLOAT, 1), source("SHAPE", types.FLOAT, 1)
     image = fn.slice(decode(device), anchor, shape, axis_names="HW")
@@ -64,14 +78,14 @@ def region(device):
 @case(inputs=IMAGES, devices=True, tol=3)
 def colors(device):
     image = fn.resize(decode(device), size=[40, 40])
-    image = fn.hsv(fn.brightness_contrast(image, brightness=1.2, contrast=0.8), hue=20., saturation=1.3, value=0.9)
-    return fn.color_twist(image, hue=-10., saturation=0.7, brightness=1.1, contrast=1.2, name="IMAGE_OUT")
+    image = fn.hsv(fn.brightness_contrast(image, brightness=1.2, contrast=0.8), hue=20.0, saturation=1.3, value=0.9)
+    return fn.color_twist(image, hue=-10.0, saturation=0.7, brightness=1.1, contrast=1.2, name="IMAGE_OUT")
 
 
 @case(inputs=IMAGES, devices=True, tol=3)
 def geometry(device):
-    image = fn.rotate(fn.resize(decode(device), size=[40, 50]), angle=15., fill_value=0, keep_size=True)
-    image = fn.warp_affine(image, matrix=[0.9, 0.1, 5., -0.05, 1.1, 3.], fill_value=0)
+    image = fn.rotate(fn.resize(decode(device), size=[40, 50]), angle=15.0, fill_value=0, keep_size=True)
+    image = fn.warp_affine(image, matrix=[0.9, 0.1, 5.0, -0.05, 1.1, 3.0], fill_value=0)
     return fn.flip(fn.gaussian_blur(image, window_size=5), horizontal=1, vertical=0, name="IMAGE_OUT")
 
 

@@ -10,6 +10,7 @@ Writes
     answers.npz    name -> array that DALI returned
     cases.json     [{file, color, dtype, orient, window, answer | error}], [{file, color, orient, shape | error}]
 """
+
 import hashlib
 import io
 import json
@@ -28,14 +29,23 @@ COLORS = ["rgb", "bgr", "gray", "ycbcr", "any"]
 
 # ---- DALI, in a child process ----------------------------------------------------------------------------------------
 
+
 def ask_dali(data, color="rgb", dtype="uint8", orient=True, peek=False, window=None, fast_idct=False):
     from nvidia.dali import fn, pipeline_def, types
 
     color = {"rgb": types.RGB, "bgr": types.BGR, "gray": types.GRAY, "ycbcr": types.YCbCr, "any": types.ANY_DATA}[color]
     dtype = {
-        "uint8": types.UINT8, "int8": types.INT8, "uint16": types.UINT16, "int16": types.INT16, "uint32": types.UINT32,
-        "int32": types.INT32, "float32": types.FLOAT, "float16": types.FLOAT16, "float64": types.FLOAT64,
-        "int64": types.INT64, "uint64": types.UINT64,
+        "uint8": types.UINT8,
+        "int8": types.INT8,
+        "uint16": types.UINT16,
+        "int16": types.INT16,
+        "uint32": types.UINT32,
+        "int32": types.INT32,
+        "float32": types.FLOAT,
+        "float16": types.FLOAT16,
+        "float64": types.FLOAT64,
+        "int64": types.INT64,
+        "uint64": types.UINT64,
     }[dtype]
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
@@ -75,8 +85,12 @@ class Dali:
 
     def __call__(self, **args):
         if self.child is None or self.child.poll() is not None:
-            self.child = subprocess.Popen([sys.executable, __file__, "serve"], stdin=subprocess.PIPE,
-                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.child = subprocess.Popen(
+                [sys.executable, __file__, "serve"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
         blob = pickle.dumps(args)
         self.child.stdin.write(struct.pack("<I", len(blob)) + blob)
         self.child.stdin.flush()
@@ -89,6 +103,7 @@ class Dali:
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
 
+
 def picture(w, h, channels, seed=7):
     """Smooth ramps, a disc, saturated edges and noise: every decoder's rounding shows."""
     rng = np.random.default_rng(seed)
@@ -99,7 +114,7 @@ def picture(w, h, channels, seed=7):
     disc = (x - w / 2) ** 2 + (y - h / 2) ** 2 < (min(w, h) / 4) ** 2
     image[disc] = 255 - image[disc]
     image[: h // 6, : w // 6] = 0
-    image[-(h // 6):, -(w // 6):] = 255
+    image[-(h // 6) :, -(w // 6) :] = 255
     return np.clip(image + 0.5, 0, 255).astype(np.uint8)
 
 
@@ -135,18 +150,18 @@ def jpeg_find(data, code):
     """Offset of the first segment with this code, before the entropy-coded data."""
     i = 2
     while data[i + 1] != code:
-        i += 2 + struct.unpack(">H", data[i + 2:i + 4])[0]
+        i += 2 + struct.unpack(">H", data[i + 2 : i + 4])[0]
     return i
 
 
 def jpeg_without(data, code):
     i = jpeg_find(data, code)
-    return data[:i] + data[i + 2 + struct.unpack(">H", data[i + 2:i + 4])[0]:]
+    return data[:i] + data[i + 2 + struct.unpack(">H", data[i + 2 : i + 4])[0] :]
 
 
 def jpeg_patch(data, code, offset, value):
     i = jpeg_find(data, code) + offset
-    return data[:i] + bytes([value]) + data[i + 1:]
+    return data[:i] + bytes([value]) + data[i + 1 :]
 
 
 def png_chunk(kind, payload):
@@ -168,7 +183,7 @@ def png(array, color_type, depth, before=b"", interlace=False):
             elif depth == 8:
                 raw = row.astype(np.uint8).tobytes()
             else:
-                bits = np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, 8 - depth:].reshape(-1)
+                bits = np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, 8 - depth :].reshape(-1)
                 raw = np.packbits(bits).tobytes()
             out += b"\0" + raw
         return out
@@ -179,8 +194,13 @@ def png(array, color_type, depth, before=b"", interlace=False):
     else:
         raw = rows(array)
     head = struct.pack(">IIBBBBB", w, h, depth, color_type, 0, 0, int(interlace))
-    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", head) + before + png_chunk(b"IDAT", zlib.compress(raw, 9))
-            + png_chunk(b"IEND", b""))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + png_chunk(b"IHDR", head)
+        + before
+        + png_chunk(b"IDAT", zlib.compress(raw, 9))
+        + png_chunk(b"IEND", b"")
+    )
 
 
 def bmp(w, h, bits, pixels, palette=b"", compression=0, masks=b""):
@@ -208,7 +228,8 @@ def pictures():
     gray = picture(23, 17, 1)
     la = np.dstack([gray, picture(23, 17, 3)[:, :, 2]])
     wide = picture(23, 17, 4, 3).astype(np.uint16) * 257 ^ np.random.default_rng(5).integers(
-        0, 256, (17, 23, 4), dtype=np.uint16)
+        0, 256, (17, 23, 4), dtype=np.uint16
+    )
 
     # JPEG
     for name, subsampling in [("444", 0), ("422", 1), ("420", 2)]:
@@ -243,10 +264,12 @@ def pictures():
     files["jpeg_exif6_be"] = jpeg_with(small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6, ">")))
     files["jpeg_exif6_long"] = jpeg_with(small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6, "<", 4)))
     files["jpeg_exif6_late"] = jpeg_with(small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6)), jpeg_find(small, 0xDA))
-    files["jpeg_exif6_second"] = jpeg_with(small, jpeg_segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0<x/>")
-                                           + jpeg_segment(0xE1, b"Exif\0\0" + exif(6)))
-    files["jpeg_exif63"] = jpeg_with(small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6))
-                                     + jpeg_segment(0xE1, b"Exif\0\0" + exif(3)))
+    files["jpeg_exif6_second"] = jpeg_with(
+        small, jpeg_segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0<x/>") + jpeg_segment(0xE1, b"Exif\0\0" + exif(6))
+    )
+    files["jpeg_exif63"] = jpeg_with(
+        small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6)) + jpeg_segment(0xE1, b"Exif\0\0" + exif(3))
+    )
     files["jpeg_exif_broken"] = jpeg_with(small, jpeg_segment(0xE1, b"Exif\0\0" + exif(6)[:16]))
     files["jpeg_exif6_gray"] = jpeg_with(files["jpeg_gray"], jpeg_segment(0xE1, b"Exif\0\0" + exif(6)))
     files["jpeg_jfif3"] = jpeg_patch(small, 0xE0, 9, 3)
@@ -265,12 +288,12 @@ def pictures():
     files["jpeg_prog_truncated"] = prog[:-100]
     scan = jpeg_find(small, 0xDA) + 14
     for name, patch in [("bit", bytes([small[scan + 90] ^ 0x41])), ("rst", b"\xff\xd0"), ("ff05", b"\xff\x05")]:
-        files[f"jpeg_corrupt_{name}"] = small[:scan + 90] + patch + small[scan + 90 + len(patch):]
+        files[f"jpeg_corrupt_{name}"] = small[: scan + 90] + patch + small[scan + 90 + len(patch) :]
     restarts = save(rgb, "JPEG", quality=90, restart_marker_blocks=1)
     i = restarts.find(b"\xff\xd2")
-    files["jpeg_rst_wrong"] = restarts[:i + 1] + b"\xd5" + restarts[i + 2:]
-    files["jpeg_header_only"] = small[:jpeg_find(small, 0xDA)]
-    files["jpeg_header_cut"] = small[:jpeg_find(small, 0xC0) + 6]
+    files["jpeg_rst_wrong"] = restarts[: i + 1] + b"\xd5" + restarts[i + 2 :]
+    files["jpeg_header_only"] = small[: jpeg_find(small, 0xDA)]
+    files["jpeg_header_cut"] = small[: jpeg_find(small, 0xC0) + 6]
 
     # PNG
     files["png_rgb"] = png(rgb, 2, 8)
@@ -294,7 +317,9 @@ def pictures():
     files["png_rgb_trns"] = png(rgb, 2, 8, png_chunk(b"tRNS", struct.pack(">HHH", *rgb[5, 5].tolist())))
     files["png_gray_trns"] = png(gray, 0, 8, png_chunk(b"tRNS", struct.pack(">H", int(gray[5, 5, 0]))))
     files["png_l1_trns"] = png(index % 2, 0, 1, png_chunk(b"tRNS", struct.pack(">H", 0)))
-    files["png_rgb16_trns"] = png(wide[:, :, :3], 2, 16, png_chunk(b"tRNS", struct.pack(">HHH", *wide[5, 5, :3].tolist())))
+    files["png_rgb16_trns"] = png(
+        wide[:, :, :3], 2, 16, png_chunk(b"tRNS", struct.pack(">HHH", *wide[5, 5, :3].tolist()))
+    )
     files["png_interlaced"] = png(rgb, 2, 8, interlace=True)
     files["png_l2_interlaced"] = png(index % 4, 0, 2, interlace=True)
     files["png_gamma"] = png(rgb, 2, 8, png_chunk(b"gAMA", struct.pack(">I", 100000)))
@@ -320,16 +345,22 @@ def pictures():
     colors = np.pad(palette[:, ::-1], ((0, 0), (0, 1)))
     nibbles = (index % 16).astype(np.uint8)
     nibbles = np.pad(nibbles, ((0, 0), (0, 1)))
-    files["bmp_p4"] = bmp(23, 17, 4, bmp_rows((r[::2] << 4 | r[1::2]).tobytes() for r in nibbles), colors[:16].tobytes())
-    files["bmp_p1"] = bmp(23, 17, 1, bmp_rows(np.packbits((r % 2).astype(np.uint8)).tobytes() for r in index),
-                          colors[:2].tobytes())
+    files["bmp_p4"] = bmp(
+        23, 17, 4, bmp_rows((r[::2] << 4 | r[1::2]).tobytes() for r in nibbles), colors[:16].tobytes()
+    )
+    files["bmp_p1"] = bmp(
+        23, 17, 1, bmp_rows(np.packbits((r % 2).astype(np.uint8)).tobytes() for r in index), colors[:2].tobytes()
+    )
     bgrx = np.dstack([top, rgba[:, :, 3]])
     files["bmp_32"] = bmp(23, 17, 32, bgrx.tobytes())
     five = top.astype(np.uint16) >> 3
-    files["bmp_555"] = bmp(23, 17, 16, bmp_rows(r.tobytes() for r in five[..., 2] << 10 | five[..., 1] << 5 | five[..., 0]))
+    files["bmp_555"] = bmp(
+        23, 17, 16, bmp_rows(r.tobytes() for r in five[..., 2] << 10 | five[..., 1] << 5 | five[..., 0])
+    )
     packed = (top[..., 2].astype(np.uint16) >> 3) << 11 | (top[..., 1].astype(np.uint16) >> 2) << 5 | five[..., 0]
-    files["bmp_565"] = bmp(23, 17, 16, bmp_rows(r.tobytes() for r in packed), compression=3,
-                           masks=struct.pack("<III", 0xF800, 0x7E0, 0x1F))
+    files["bmp_565"] = bmp(
+        23, 17, 16, bmp_rows(r.tobytes() for r in packed), compression=3, masks=struct.pack("<III", 0xF800, 0x7E0, 0x1F)
+    )
     runs = b"".join(b"".join(bytes([1, int(v)]) for v in row) + b"\0\0" for row in index) + b"\0\1"
     files["bmp_rle8"] = bmp(23, 17, 8, runs, colors.tobytes(), 1)
     files["bmp_truncated"] = files["bmp_rgb"][:-300]
@@ -348,7 +379,7 @@ def pictures():
     files["pnm_p6_max1000"] = b"P6 23 17 1000\n" + (rgb.astype(int) * 1000 // 255).astype(">u2").tobytes()
     files["pnm_p2_max100"] = b"P2 23 17 100\n" + ascii_rows(gray.astype(int) * 100 // 255) + b"\n"
     files["pnm_p3_max1000"] = b"P3 23 17 1000\n" + ascii_rows(rgb.astype(int) * 1000 // 255) + b"\n"
-    files["pnm_p7"] = (b"P7\nWIDTH 23\nHEIGHT 17\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\n" + rgb.tobytes())
+    files["pnm_p7"] = b"P7\nWIDTH 23\nHEIGHT 17\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\n" + rgb.tobytes()
     files["pnm_comment"] = b"P6\n# one\n23 # two\n17\n255\n" + rgb.tobytes()
     files["pnm_truncated"] = files["pnm_p6"][:-100]
 
@@ -400,9 +431,18 @@ def pictures():
 
 def tiff(pixels, w, h, bits, photometric, endian="<", planes=1):
     n = len(bits)
-    entries = [(256, 3, 1, w), (257, 3, 1, h), (258, 3, n, bits), (259, 3, 1, 1), (262, 3, 1, photometric),
-               (273, 4, planes, None), (277, 3, 1, n), (278, 3, 1, h), (279, 4, planes, None),
-               (284, 3, 1, 2 if planes > 1 else 1)]
+    entries = [
+        (256, 3, 1, w),
+        (257, 3, 1, h),
+        (258, 3, n, bits),
+        (259, 3, 1, 1),
+        (262, 3, 1, photometric),
+        (273, 4, planes, None),
+        (277, 3, 1, n),
+        (278, 3, 1, h),
+        (279, 4, planes, None),
+        (284, 3, 1, 2 if planes > 1 else 1),
+    ]
     extra_at = 8 + 2 + 12 * len(entries) + 4
     extra = b""
 
@@ -420,7 +460,8 @@ def tiff(pixels, w, h, bits, photometric, endian="<", planes=1):
     body = b""
     for tag, kind, count, value in entries:
         numbers = {273: [data_at + size * i for i in range(planes)], 279: [size] * planes}.get(
-            tag, value if isinstance(value, list) else [value])
+            tag, value if isinstance(value, list) else [value]
+        )
         body += struct.pack(endian + "HHI", tag, kind, count) + values(kind, numbers)
     head = (b"II" if endian == "<" else b"MM") + struct.pack(endian + "HI", 42, 8)
     return (head + struct.pack(endian + "H", len(entries)) + body + bytes(4) + extra).ljust(data_at, b"\0") + pixels
@@ -428,10 +469,30 @@ def tiff(pixels, w, h, bits, photometric, endian="<", planes=1):
 
 # ---- cases -----------------------------------------------------------------------------------------------------------
 
+
 def cases(files):
-    rescaled = ["jpeg_420", "jpeg_gray", "jpeg_cmyk", "png_rgb", "png_gray", "png_rgb16", "png_rgba16", "png_gray16",
-                "png_l1", "tiff_gray16", "tiff_rgb16", "tiff_float", "tiff_raw", "pnm_p6_16", "pnm_p5_16",
-                "webp_lossless", "bmp_rgb", "jpeg_exif6", "pnm_p5_max100", "pnm_p6_max1000"]
+    rescaled = [
+        "jpeg_420",
+        "jpeg_gray",
+        "jpeg_cmyk",
+        "png_rgb",
+        "png_gray",
+        "png_rgb16",
+        "png_rgba16",
+        "png_gray16",
+        "png_l1",
+        "tiff_gray16",
+        "tiff_rgb16",
+        "tiff_float",
+        "tiff_raw",
+        "pnm_p6_16",
+        "pnm_p5_16",
+        "webp_lossless",
+        "bmp_rgb",
+        "jpeg_exif6",
+        "pnm_p5_max100",
+        "pnm_p6_max1000",
+    ]
     for name in files:
         for color in COLORS:
             yield dict(file=name, color=color, dtype="uint8", orient=True, window=None)
@@ -458,8 +519,18 @@ def why(message):
     """The line of DALI's message that says what is wrong."""
     if message == "crash":
         return message
-    skip = ("Critical error", "Error in CPU", "which was used", "File ", "return ", "encountered", "Stacktrace",
-            "[frame", "Current pipeline", "C++ context")
+    skip = (
+        "Critical error",
+        "Error in CPU",
+        "which was used",
+        "File ",
+        "return ",
+        "encountered",
+        "Stacktrace",
+        "[frame",
+        "Current pipeline",
+        "C++ context",
+    )
     lines = [line.strip() for line in message.splitlines()]
     return next((line for line in lines if line and not line.startswith(skip)), "error")
 
@@ -487,8 +558,13 @@ def main():
     np.savez_compressed(os.path.join(here, "pictures.npz"), **{k: np.frombuffer(v, np.uint8) for k, v in files.items()})
     np.savez_compressed(os.path.join(here, "answers.npz"), **answers)
     with open(os.path.join(here, "cases.json"), "w") as out:
-        out.write('{"decode": [\n' + ",\n".join(map(json.dumps, decoded)) + '\n],\n"peek": [\n'
-                  + ",\n".join(map(json.dumps, peeked)) + "\n]}\n")
+        out.write(
+            '{"decode": [\n'
+            + ",\n".join(map(json.dumps, decoded))
+            + '\n],\n"peek": [\n'
+            + ",\n".join(map(json.dumps, peeked))
+            + "\n]}\n"
+        )
     print(len(files), "pictures", len(decoded), "cases", len(answers), "answers")
 
 

@@ -1,21 +1,22 @@
-"""Makes avif.npz in this directory: small AVIFs of every kind that is decoded, and their pixels as libavif decodes them.
+"""Makes avif.npz in this directory: small AVIFs of every kind that is decoded, and their pixels as libavif decodes
+them.
 
     python make_avif.py       (needs numpy, pillow, imagecodecs)
 
-The recorded files are from Pillow 12.0.0 (libavif 1.3.0) and, for what that does not write, imagecodecs 2026.3.6 (libavif 1.4.0);
-pixels are from Pillow, as stored: no file is turned.
+The recorded files are from Pillow 12.0.0 (libavif 1.3.0) and, for what that does not write, imagecodecs 2026.3.6
+(libavif 1.4.0); pixels are from Pillow, as stored: no file is turned.
 
 Writes
     avif.npz       name -> encoded file, 1-D uint8;  name + "_pixels" -> height x width x (red, green, blue, alpha), uint8
 """
+
 import io
 import os
 
 import imagecodecs
 import numpy as np
-from PIL import Image
-
 from make import exif, picture, save
+from PIL import Image
 
 
 def wide(bits, channels):
@@ -25,7 +26,9 @@ def wide(bits, channels):
 
 
 def encoded(samples, bits, **options):
-    return imagecodecs.avif_encode(samples if bits > 8 else samples.astype(np.uint8), level=90, bitspersample=bits, speed=6, **options)
+    return imagecodecs.avif_encode(
+        samples if bits > 8 else samples.astype(np.uint8), level=90, bitspersample=bits, speed=6, **options
+    )
 
 
 def files():

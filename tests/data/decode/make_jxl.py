@@ -1,21 +1,22 @@
-"""Makes jxl.npz in this directory: small JPEG XLs of every kind that is decoded, and their pixels as libjxl decodes them.
+"""Makes jxl.npz in this directory: small JPEG XLs of every kind that is decoded, and their pixels as libjxl decodes
+them.
 
     python make_jxl.py       (needs numpy, pillow, pillow-jxl-plugin, imagecodecs)
 
-The recorded files are from pillow-jxl-plugin 1.3.8 and, for what that does not write, imagecodecs 2026.3.6; pixels are from imagecodecs
-(both libjxl 0.11), as stored: no file is turned.
+The recorded files are from pillow-jxl-plugin 1.3.8 and, for what that does not write, imagecodecs 2026.3.6; pixels are
+from imagecodecs (both libjxl 0.11), as stored: no file is turned.
 
 Writes
     jxl.npz       name -> encoded file, 1-D uint8;  name + "_pixels" -> height x width x channels, of the file's type
 """
+
 import os
 
 import imagecodecs
 import numpy as np
 import pillow_jxl  # noqa: F401, tells Pillow of the format
-from PIL import Image
-
 from make import exif, picture, save
+from PIL import Image
 
 HEIGHT, WIDTH = 17, 23
 
@@ -67,7 +68,10 @@ def files():
     rgb, rgba, gray = (picture(WIDTH, HEIGHT, channels) for channels in (3, 4, 1))
     la = np.dstack([gray, rgb[:, :, 2]])
     noise = np.random.default_rng(5)
-    wide = {channels: samples.astype(np.uint16) << 8 | noise.integers(0, 256, samples.shape, dtype=np.uint16) for channels, samples in ((1, gray), (3, rgb), (4, rgba))}
+    wide = {
+        channels: samples.astype(np.uint16) << 8 | noise.integers(0, 256, samples.shape, dtype=np.uint16)
+        for channels, samples in ((1, gray), (3, rgb), (4, rgba))
+    }
     yield "jxl_lossless", save(rgb, "JXL", lossless=True)
     yield "jxl_boxes", save(rgb, "JXL", lossless=True, use_container=True, exif=exif(6))
     yield "jxl_gray", save(gray, "JXL", lossless=True)

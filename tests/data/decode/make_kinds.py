@@ -2,14 +2,16 @@
 
     python make_kinds.py      (needs nvidia-dali, numpy, pillow, imagecodecs)
 
-Files are put together here, box by box and row by row. Codestreams of JPEG 2000 are by OpenJPEG 2.5, pictures of AV1 by libavif 1.4, both
-of imagecodecs 2026.3.6, which is called by ctypes for what it does not offer itself. Pixels of BMPs are DALI 2.4's where it decodes them;
-what it gets wrong or refuses is known here: the samples that the file was made of. Layers of AVIF are decoded by Pillow 13 (libavif 1.4).
+Files are put together here, box by box and row by row. Codestreams of JPEG 2000 are by OpenJPEG 2.5, pictures of AV1 by
+libavif 1.4, both of imagecodecs 2026.3.6, which is called by ctypes for what it does not offer itself. Pixels of BMPs
+are DALI 2.4's where it decodes them; what it gets wrong or refuses is known here: the samples that the file was made
+of. Layers of AVIF are decoded by Pillow 13 (libavif 1.4).
 
 Writes
     kinds.npz     name -> encoded file, 1-D uint8;  name + "_pixels" -> height x width x channels of the file, uint8;
                   name + "_gray" -> DALI's gray, where pixels are its answer
 """
+
 import ctypes
 import glob
 import io
@@ -19,9 +21,8 @@ import tempfile
 
 import imagecodecs
 import numpy as np
-from PIL import Image
-
 from make import Dali, picture
+from PIL import Image
 
 W, H = 13, 9
 RGBA = picture(W, H, 4)
@@ -31,8 +32,11 @@ RNG = np.random.default_rng(7)
 
 # ---- BMP -------------------------------------------------------------------------------------------------------------
 
+
 def bmp(bits, data, header=40, compression=0, palette=b"", masks=(), colors=0, flip=False, planes=1):
-    info = struct.pack("<IiiHHIIiiII", header, W, -H if flip else H, planes, bits, compression, len(data), 0, 0, colors, 0)
+    info = struct.pack(
+        "<IiiHHIIiiII", header, W, -H if flip else H, planes, bits, compression, len(data), 0, 0, colors, 0
+    )
     if header == 12:
         info = struct.pack("<IHHHH", 12, W, H, 1, bits)
     behind = b"".join(struct.pack("<I", mask) for mask in masks)
@@ -64,10 +68,14 @@ def bmps():
     """Name, file, and pixels where DALI's are not right or not there."""
     index = RNG.integers(0, 16, (H, W))
     entries, colors = palette(16)
-    short, core = entries[:4 * 16], b"".join(entries[i:i + 3] for i in range(0, 64, 4))
+    short, core = entries[: 4 * 16], b"".join(entries[i : i + 3] for i in range(0, 64, 4))
     yield "bmp_os2_core", bmp(4, rows(index, 4), 12, palette=core), None
     for length in (16, 24, 64):
-        yield f"bmp_os2_{length}", bmp(4, rows(index, 4), length, palette=short), None if length == 64 else colors[index]
+        yield (
+            f"bmp_os2_{length}",
+            bmp(4, rows(index, 4), length, palette=short),
+            None if length == 64 else colors[index],
+        )
     yield "bmp_os2_24_bits", bmp(24, rows(RGBA, 24), 64), None
     yield "bmp_v5_palette", bmp(8, rows(index, 8), 124, palette=short, colors=16), None
     yield "bmp_2_bits", bmp(2, rows(index % 4, 2), palette=short[:16]), colors[index % 4]
@@ -80,11 +88,19 @@ def bmps():
         turned = bmp(32, rows(B << 16 | G << 8 | R, 32), length, 3, masks=usual[::-1] + none)
         yield f"bmp_masks_{length}", turned, opaque
         if length >= 56:
-            yield f"bmp_alpha_{length}", bmp(32, rows(stored | A << 24, 32), length, 3, masks=usual + (0xFF000000,)), RGBA
+            yield (
+                f"bmp_alpha_{length}",
+                bmp(32, rows(stored | A << 24, 32), length, 3, masks=usual + (0xFF000000,)),
+                RGBA,
+            )
     yield "bmp_alpha_masks", bmp(32, rows(stored | A << 24, 32), 40, 6, masks=usual + (0xFF000000,)), RGBA
     ten = R << 22 | 3 << 20 | G << 12 | B << 2 | 1
     wide = [(c << 2 | low) * 255 // 1023 for c, low in ((R, 3), (G, 0), (B, 1))]
-    yield "bmp_masks_10_bits", bmp(32, rows(ten, 32), 56, 3, masks=(0x3FF << 20, 0x3FF << 10, 0x3FF, 0)), np.dstack(wide + [opaque[..., 3]])
+    yield (
+        "bmp_masks_10_bits",
+        bmp(32, rows(ten, 32), 56, 3, masks=(0x3FF << 20, 0x3FF << 10, 0x3FF, 0)),
+        np.dstack(wide + [opaque[..., 3]]),
+    )
     five = R >> 3 << 10 | G >> 3 << 5 | B >> 3
     low = RGBA[..., :3] & 0xF8
     for length in (40, 108):
@@ -92,7 +108,11 @@ def bmps():
         yield f"bmp_16_{length}", bmp(16, rows(five, 16), length), low
         yield f"bmp_555_{length}", bmp(16, rows(five, 16), length, 3, masks=(0x7C00, 0x3E0, 0x1F) + none), low
         six = R >> 3 << 11 | G >> 2 << 5 | B >> 3
-        yield f"bmp_565_{length}", bmp(16, rows(six, 16), length, 3, masks=(0xF800, 0x7E0, 0x1F) + none), RGBA[..., :3] & [0xF8, 0xFC, 0xF8]
+        yield (
+            f"bmp_565_{length}",
+            bmp(16, rows(six, 16), length, 3, masks=(0xF800, 0x7E0, 0x1F) + none),
+            RGBA[..., :3] & [0xF8, 0xFC, 0xF8],
+        )
     one = bmp(16, rows(five | A >> 7 << 15, 16), 56, 3, masks=(0x7C00, 0x3E0, 0x1F, 0x8000))
     yield "bmp_1555", one, np.dstack([low, (A >> 7) * 255])
     four = bmp(16, rows(R >> 4 << 8 | G >> 4 << 4 | B >> 4 | A >> 4 << 12, 16), 56, 3, masks=(0xF00, 0xF0, 0xF, 0xF000))
@@ -114,7 +134,7 @@ def bmps():
     yield "bmp_runs_4_bits", bmp(4, halves, 40, 2, entries), colors[np.vstack([np.zeros((1, W), int), line])]
     full = b"".join(bytes([W - 1, 10 + y, 20, 30, 0, 0]) for y in range(H)) + b"\0\1"
     seen = np.zeros((H, W, 3), int)
-    seen[:, :W - 1] = [[[30, 20, 10 + H - 1 - y]] for y in range(H)]
+    seen[:, : W - 1] = [[[30, 20, 10 + H - 1 - y]] for y in range(H)]
     yield "bmp_runs_24_bits", bmp(24, full, 64, 4), seen
 
 
@@ -126,6 +146,7 @@ def ANSWERS(name, file, color="rgb"):
 
 # ---- JPEG 2000 -------------------------------------------------------------------------------------------------------
 
+
 class Component(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in "dx dy w h x0 y0 prec bpp sgnd".split()]
 
@@ -133,7 +154,9 @@ class Component(ctypes.Structure):
 def library(name):
     # Loads what the library itself needs.
     imagecodecs.avif_version()
-    return ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(imagecodecs.__file__), "..", "imagecodecs.libs", f"lib{name}-*"))[0])
+    return ctypes.CDLL(
+        glob.glob(os.path.join(os.path.dirname(imagecodecs.__file__), "..", "imagecodecs.libs", f"lib{name}-*"))[0]
+    )
 
 
 def codestream(planes, bits=None, signed=None, steps=None):
@@ -145,11 +168,14 @@ def codestream(planes, bits=None, signed=None, steps=None):
     for i, plane in enumerate(planes):
         dx, dy = (steps or [(1, 1)] * count)[i]
         depth = (bits or [8] * count)[i]
-        components[i] = Component(dx, dy, plane.shape[1], plane.shape[0], 0, 0, depth, depth, (signed or [0] * count)[i])
+        components[i] = Component(
+            dx, dy, plane.shape[1], plane.shape[0], 0, 0, depth, depth, (signed or [0] * count)[i]
+        )
     image = ctypes.c_void_p(jp2.opj_image_create(count, components, 0))
     grid = ctypes.cast(image, ctypes.POINTER(ctypes.c_uint32))
     grid[2], grid[3] = W, H
-    # Behind four sides, a count and a number of colours stand the components, of 64 bytes each, whose samples are at byte 48.
+    # Behind four sides, a count and a number of colours stand the components, of 64 bytes each, whose samples are at
+    # byte 48.
     base = ctypes.cast(image, ctypes.POINTER(ctypes.c_uint64))[3]
     for i, plane in enumerate(planes):
         samples = np.ascontiguousarray(plane, np.int32)
@@ -165,13 +191,18 @@ def codestream(planes, bits=None, signed=None, steps=None):
         path = os.path.join(folder, "x.j2k")
         assert jp2.opj_setup_encoder(codec, parameters, image)
         stream = ctypes.c_void_p(jp2.opj_stream_create_default_file_stream(path.encode(), 0))
-        assert jp2.opj_start_compress(codec, image, stream) and jp2.opj_encode(codec, stream) and jp2.opj_end_compress(codec, stream)
+        assert (
+            jp2.opj_start_compress(codec, image, stream)
+            and jp2.opj_encode(codec, stream)
+            and jp2.opj_end_compress(codec, stream)
+        )
         jp2.opj_stream_destroy(stream)
         with open(path, "rb") as file:
             return file.read()
 
 
-# Where the parameters have their layers, in words of 4 bytes: behind 14 words, 32 changes of the order of 148 bytes each and their number.
+# Where the parameters have their layers, in words of 4 bytes: behind 14 words, 32 changes of the order of 148 bytes
+# each and their number.
 LAYERS = 14 + 32 * 148 // 4 + 1
 
 
@@ -184,7 +215,12 @@ def jp2(stream, colors, *boxes):
     if isinstance(colors, int):
         colors = box(b"colr", bytes([1, 0, 0]) + struct.pack(">I", colors))
     size = box(b"ihdr", struct.pack(">IIHBBBB", H, W, stream[41], 7, 7, 0, 0))
-    return box(b"jP  ", b"\r\n\x87\n") + box(b"ftyp", b"jp2 \0\0\0\0jp2 ") + box(b"jp2h", size + colors + b"".join(boxes)) + box(b"jp2c", stream)
+    return (
+        box(b"jP  ", b"\r\n\x87\n")
+        + box(b"ftyp", b"jp2 \0\0\0\0jp2 ")
+        + box(b"jp2h", size + colors + b"".join(boxes))
+        + box(b"jp2c", stream)
+    )
 
 
 def cdef(*entries):
@@ -214,7 +250,11 @@ def jp2s():
     yield "jp2_bilevel", jp2(one, 0), RGBA[..., :1]
     ycc = rgb_of_ycc(R, G, B)
     yield "jp2_sycc", jp2(three, 18), ycc
-    yield "jp2_sycc_alpha", jp2(four, 18, cdef((0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 0))), np.dstack([ycc, RGBA[..., 3]])
+    yield (
+        "jp2_sycc_alpha",
+        jp2(four, 18, cdef((0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 0))),
+        np.dstack([ycc, RGBA[..., 3]]),
+    )
     half = [planes[0], planes[1][::2, ::2], planes[2][::2, ::2]]
     steps = [(1, 1), (2, 2), (2, 2)]
     whole = [plane.repeat(2, 0).repeat(2, 1)[:H, :W] for plane in half[1:]]
@@ -223,7 +263,11 @@ def jp2s():
     yield "jp2_bare_420", smaller, wide
     yield "jp2_rgb_420", jp2(smaller, 16), np.dstack([R, *whole])
     with_alpha = codestream(half + [planes[3]], steps=steps + [(1, 1)])
-    yield "jp2_sycc_420_alpha", jp2(with_alpha, 18, cdef((0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 0))), np.dstack([wide, RGBA[..., 3]])
+    yield (
+        "jp2_sycc_420_alpha",
+        jp2(with_alpha, 18, cdef((0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 0))),
+        np.dstack([wide, RGBA[..., 3]]),
+    )
     bits = codestream([planes[0], planes[1] // 16, planes[2] // 8, planes[3] // 128], bits=[8, 4, 5, 1])
     yield "jp2_mixed_bits", jp2(bits, 16), np.dstack([R, G // 16 * 17, np.rint(B // 8 * 255 / 31), A // 128 * 255])
     twelve = [plane * 4095 // 255 for plane in planes[:3]]
@@ -234,22 +278,39 @@ def jp2s():
     yield "jp2_8_signed", jp2(coded, 16), rgb
     index = np.arange(W * H).reshape(H, W) % 20
     table = RNG.integers(0, 256, (20, 4), np.uint8)
-    named, columns = codestream([index]), lambda n, order: box(b"cmap", b"".join(struct.pack(">HBB", 0, 1, i) for i in order[:n]))
+    named, columns = (
+        codestream([index]),
+        lambda n, order: box(b"cmap", b"".join(struct.pack(">HBB", 0, 1, i) for i in order[:n])),
+    )
     pclr = lambda n, rows=20: box(b"pclr", struct.pack(">HB", rows, n) + b"\7" * n + table[:rows, :n].tobytes())
     yield "jp2_palette_3", jp2(named, 16, pclr(3), columns(3, range(3))), table[index][..., :3]
     yield "jp2_palette_4", jp2(named, 16, pclr(4), columns(4, range(4))), table[index]
     yield "jp2_palette_order", jp2(named, 16, pclr(3), columns(3, [2, 1, 0])), table[index][..., 2::-1]
     yield "jp2_palette_short", jp2(named, 16, pclr(3, 10), columns(3, range(3))), table[np.minimum(index, 9)][..., :3]
-    mixed = box(b"cmap", b"".join(struct.pack(">HBB", *entry) for entry in [(0, 1, 0), (0, 1, 1), (0, 1, 2), (1, 0, 0)]))
-    yield "jp2_palette_direct", jp2(codestream([index, planes[3]]), 16, pclr(3), mixed), np.dstack([table[index][..., :3], A])
-    wider = box(b"pclr", struct.pack(">HB", 20, 3) + b"\x0b" * 3 + (table[:, :3].astype(int) * 16).astype(">u2").tobytes())
-    yield "jp2_palette_12", jp2(named, 16, wider, columns(3, range(3))), np.rint(table[index][..., :3] * 16.0 * 255 / 4095)
+    mixed = box(
+        b"cmap", b"".join(struct.pack(">HBB", *entry) for entry in [(0, 1, 0), (0, 1, 1), (0, 1, 2), (1, 0, 0)])
+    )
+    yield (
+        "jp2_palette_direct",
+        jp2(codestream([index, planes[3]]), 16, pclr(3), mixed),
+        np.dstack([table[index][..., :3], A]),
+    )
+    wider = box(
+        b"pclr", struct.pack(">HB", 20, 3) + b"\x0b" * 3 + (table[:, :3].astype(int) * 16).astype(">u2").tobytes()
+    )
+    yield (
+        "jp2_palette_12",
+        jp2(named, 16, wider, columns(3, range(3))),
+        np.rint(table[index][..., :3] * 16.0 * 255 / 4095),
+    )
 
 
 # ---- AVIF ------------------------------------------------------------------------------------------------------------
 
+
 def layered(gray):
     """A gray picture of two layers."""
+
     class Data(ctypes.Structure):
         _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
@@ -275,11 +336,12 @@ def layered(gray):
 
 def with_property(file, kind, body):
     """A file whose one picture of AV1 has a property more; its bytes move."""
+
     def inside(boxes, change):
         out, at = b"", 0
         while at < len(boxes):
             length, name = struct.unpack_from(">I4s", boxes, at)
-            out, at = out + change(name, boxes[at + 8:at + length]), at + length
+            out, at = out + change(name, boxes[at + 8 : at + length]), at + length
         return out
 
     added = len(box(kind, body)) + 1
@@ -290,16 +352,23 @@ def with_property(file, kind, body):
             return box(name, data + box(kind, body))
         # Version, count, item; then how many properties it has, and which.
         count = data[10]
-        return box(name, data[:10] + bytes([count + 1]) + data[11:11 + count] + bytes([0x80 | of_iprp.count]) + data[11 + count:])
+        return box(
+            name,
+            data[:10] + bytes([count + 1]) + data[11 : 11 + count] + bytes([0x80 | of_iprp.count]) + data[11 + count :],
+        )
 
     def of_meta(name, data):
         if name == b"iloc":
             # Of one item with one part: sizes of 4 bytes, no base.
             at = len(data) - 8
-            return box(name, data[:at] + struct.pack(">I", struct.unpack_from(">I", data, at)[0] + added) + data[at + 4:])
+            return box(
+                name, data[:at] + struct.pack(">I", struct.unpack_from(">I", data, at)[0] + added) + data[at + 4 :]
+            )
         return box(name, inside(data, of_iprp)) if name == b"iprp" else box(name, data)
 
-    return inside(file, lambda name, data: box(name, data[:4] + inside(data[4:], of_meta)) if name == b"meta" else box(name, data))
+    return inside(
+        file, lambda name, data: box(name, data[:4] + inside(data[4:], of_meta)) if name == b"meta" else box(name, data)
+    )
 
 
 def boxes_of(boxes):
@@ -321,10 +390,19 @@ def avifs():
     clap = struct.pack(">IIIIiIiI", 5, 1, 8, 2, 1, 1, -3, 2)
     yield "avif_clap", with_property(out.getvalue(), b"clap", clap), whole[1:5, 5:10]
     derived = lambda primaries, matrix: imagecodecs.avif_encode(
-        np.ascontiguousarray(rgb), level=90, bitspersample=8, speed=6, pixelformat="444", primaries=primaries, matrix=matrix)
+        np.ascontiguousarray(rgb),
+        level=90,
+        bitspersample=8,
+        speed=6,
+        pixelformat="444",
+        primaries=primaries,
+        matrix=matrix,
+    )
     for name, primaries, matrix in (("709", 1, 1), ("2020", 9, 9)):
         file = derived(primaries, matrix)
-        said = struct.pack(">4sHHH", b"nclx", primaries, struct.unpack_from(">H", file, file.find(b"nclx") + 6)[0], matrix)
+        said = struct.pack(
+            ">4sHHH", b"nclx", primaries, struct.unpack_from(">H", file, file.find(b"nclx") + 6)[0], matrix
+        )
         assert said in file
         pixels = np.array(Image.open(io.BytesIO(file)).convert("RGB"))
         yield f"avif_derived_{name}", file.replace(said, said[:-2] + b"\0\x0c"), pixels

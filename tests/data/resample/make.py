@@ -1,8 +1,8 @@
 """Records what NVIDIA DALI's CPU operators answer: resize.npz and normalize.npz, read by tests/resample.rs and
 tests/normalize.rs. Run with a Python that has nvidia-dali and numpy: python make.py
 
-Every case is a row of numbers; outputs of one element type lie one after the other in one flat array, in the order of the
-rows. Inputs are arrays named in<i>.
+Every case is a row of numbers; outputs of one element type lie one after the other in one flat array, in the order of
+the rows. Inputs are arrays named in<i>.
 """
 
 import itertools
@@ -144,7 +144,8 @@ def record_resize():
 
 
 def normalize_cases():
-    """(input, planar input, planar output, output type, crop window (h, w, pos y, pos x), mirror, pad channels, mean, std)"""
+    """(input, planar input, planar output, output type, crop window (h, w, pos y, pos x), mirror, pad channels, mean,
+    std)"""
     whole, inside, outside = (6, 7, 0.5, 0.5), (4, 3, 0.3, 0.9), (9, 11, 0.4, 0.7)
     outputs = (np.float32, np.float16, np.uint8, np.int8)
     for image, out in itertools.product(range(7), outputs):

@@ -1,12 +1,15 @@
-"""Makes floor0.npz in this directory: Vorbis whose floors are filters (kind 0), which no encoder of today writes, and samples of them.
+"""Makes floor0.npz in this directory: Vorbis whose floors are filters (kind 0), which no encoder of today writes, and
+samples of them.
 
     python make_floor0.py     (needs numpy, soundfile)
 
-The streams are put together here, bit by bit; samples are those of libsndfile 1.2.2 (libvorbis 1.3.7), from soundfile 0.14.0.
+The streams are put together here, bit by bit; samples are those of libsndfile 1.2.2 (libvorbis 1.3.7), from soundfile
+0.14.0.
 
 Writes
     floor0.npz    name -> Ogg, 1-D uint8;  name + "_samples" -> its samples, float32
 """
+
 import io
 import os
 import struct
@@ -88,7 +91,7 @@ def stream(order, rate, steps, amplitude, offset, side, cut=None):
                 bits.code(0, 1)
                 for _ in range(8):
                     bits.code(int(rng.integers(0, 16)), 4)
-        packets.append(bits.bytes()[:cut[1] if cut and cut[0] == number else None])
+        packets.append(bits.bytes()[: cut[1] if cut and cut[0] == number else None])
     return page([first], 0, 0, 2) + page([second, third], 0, 1, 0) + page(packets, 23 * half, 2, 4)
 
 
@@ -107,7 +110,9 @@ def main():
         arrays[name] = np.frombuffer(file, np.uint8)
         arrays[f"{name}_samples"] = soundfile.read(io.BytesIO(file), dtype="float32")[0]
     np.savez_compressed(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floor0.npz"), **arrays)
-    print({name: (array.shape, float(np.abs(array).max())) for name, array in arrays.items() if name.endswith("_samples")})
+    print(
+        {name: (array.shape, float(np.abs(array).max())) for name, array in arrays.items() if name.endswith("_samples")}
+    )
 
 
 if __name__ == "__main__":

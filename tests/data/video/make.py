@@ -1,11 +1,12 @@
-#!/usr/bin/env python3
+# !/usr/bin/env python3
 """Makes the clips beside it, and `index.json`: their sizes and a sum over the RGB values of every frame.
 
-The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy imageio-ffmpeg), which holds FFmpeg. The sums are made of the
-planes that FFmpeg decodes, by a conversion that is written here once more, in plain numpy. FFmpeg's frames of Motion JPEG come from another
-transform than libjpeg's, so these have no sums; tests compare them with DALI. MPEG-4 Part 2 leaves the transform to decoders, too: of it there
-are the means of blocks.
+The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy imageio-ffmpeg), which
+holds FFmpeg. The sums are made of the planes that FFmpeg decodes, by a conversion that is written here once more, in
+plain numpy. FFmpeg's frames of Motion JPEG come from another transform than libjpeg's, so these have no sums; tests
+compare them with DALI. MPEG-4 Part 2 leaves the transform to decoders, too: of it there are the means of blocks.
 """
+
 import json
 import pathlib
 import struct
@@ -33,12 +34,25 @@ def picture(i, width, height):
     y, x = np.mgrid[0:height, 0:width]
     frame = np.stack([x * 5 + i * 7, y * 7 - i * 5, (x + y) * 3 + i * 3], -1) % 256
     noise = rng.randint(0, 256, (height // 8 + 1, width // 8 + 1, 3)).repeat(4, 0).repeat(4, 1)
-    frame[height // 4:height // 4 + height // 2, width // 4:width // 4 + width // 2] = noise[:height // 2, :width // 2]
-    frame[:, (i * 5) % (width - 4):][:, :4] = 255
+    frame[height // 4 : height // 4 + height // 2, width // 4 : width // 4 + width // 2] = noise[
+        : height // 2, : width // 2
+    ]
+    frame[:, (i * 5) % (width - 4) :][:, :4] = 255
     return frame.astype(np.uint8)
 
 
-def encode(name, codec, options=None, pixels="yuv420p", size=(WIDTH, HEIGHT), frames=FRAMES, times=None, matrix=None, full=False, container=None):
+def encode(
+    name,
+    codec,
+    options=None,
+    pixels="yuv420p",
+    size=(WIDTH, HEIGHT),
+    frames=FRAMES,
+    times=None,
+    matrix=None,
+    full=False,
+    container=None,
+):
     with av.open(str(HERE / name), "w", options=container or {}) as file:
         stream = file.add_stream(codec, rate=25, options=options or {})
         stream.width, stream.height, stream.pix_fmt = *size, pixels
@@ -57,21 +71,21 @@ def box(data, *path):
     """Where a box begins, and its length."""
     at, end = 0, len(data)
     for depth, name in enumerate(path):
-        while data[at + 4:at + 8] != name:
-            at += struct.unpack(">I", data[at:at + 4])[0]
+        while data[at + 4 : at + 8] != name:
+            at += struct.unpack(">I", data[at : at + 4])[0]
             assert at < end, name
         if depth + 1 < len(path):
-            at, end = at + 8, at + struct.unpack(">I", data[at:at + 4])[0]
+            at, end = at + 8, at + struct.unpack(">I", data[at : at + 4])[0]
     return at
 
 
 def edit(source, name, first, count):
     """A copy of an MP4 whose edit list shows `count` frames from frame `first` on."""
     data = bytearray((HERE / source).read_bytes())
-    movie = struct.unpack(">I", data[box(data, b"moov", b"mvhd") + 20:][:4])[0]
-    media = struct.unpack(">I", data[box(data, b"moov", b"trak", b"mdia", b"mdhd") + 20:][:4])[0]
+    movie = struct.unpack(">I", data[box(data, b"moov", b"mvhd") + 20 :][:4])[0]
+    media = struct.unpack(">I", data[box(data, b"moov", b"trak", b"mdia", b"mdhd") + 20 :][:4])[0]
     at = box(data, b"moov", b"trak", b"edts", b"elst")
-    start = struct.unpack(">i", data[at + 20:][:4])[0]
+    start = struct.unpack(">i", data[at + 20 :][:4])[0]
     struct.pack_into(">Ii", data, at + 16, movie * count // 25, start + media * first // 25)
     (HERE / name).write_bytes(data)
 
@@ -86,13 +100,14 @@ def strip(source, name, filter):
 
 
 def without_headers(source, name):
-    """A file whose sequence header is in the container alone, as the container's specification wants it: those in packets become padding."""
+    """A file whose sequence header is in the container alone, as the container's specification wants it: those in
+    packets become padding."""
     data = bytearray((HERE / source).read_bytes())
     at = data.index(b"mdat") + 4
-    header = bytes(data[at:at + 2 + data[at + 1]])
+    header = bytes(data[at : at + 2 + data[at + 1]])
     config = data.index(b"av1C") + 8
-    assert header[0] == SEQUENCE_HEADER and header[:2] == data[config:config + 2]
-    data[config:config + len(header)] = header
+    assert header[0] == SEQUENCE_HEADER and header[:2] == data[config : config + 2]
+    data[config : config + len(header)] = header
     for at in range(len(data)):
         if at != config and data.startswith(header, at):
             data[at] = PADDING
@@ -100,24 +115,73 @@ def without_headers(source, name):
 
 
 def by_program(name, options, frames, size=(WIDTH, HEIGHT), pixels="yuv420p"):
-    """By the program FFmpeg (pip install imageio-ffmpeg), which has more than the package `av`: a second pass, VP9 of 10 bits."""
+    """By the program FFmpeg (pip install imageio-ffmpeg), which has more than the package `av`: a second pass, VP9 of
+    10 bits."""
     import imageio_ffmpeg
+
     pictures = b"".join(picture(i, *size).tobytes() for i in range(frames))
-    subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-r", "25", "-s", f"{size[0]}x{size[1]}",
-                    "-i", "-", "-pix_fmt", pixels, "-threads", "1", "-fflags", "+bitexact", *options, str(HERE / name)], input=pictures, check=True)
+    subprocess.run(
+        [
+            imageio_ffmpeg.get_ffmpeg_exe(),
+            "-y",
+            "-loglevel",
+            "error",
+            "-f",
+            "rawvideo",
+            "-pix_fmt",
+            "rgb24",
+            "-r",
+            "25",
+            "-s",
+            f"{size[0]}x{size[1]}",
+            "-i",
+            "-",
+            "-pix_fmt",
+            pixels,
+            "-threads",
+            "1",
+            "-fflags",
+            "+bitexact",
+            *options,
+            str(HERE / name),
+        ],
+        input=pictures,
+        check=True,
+    )
 
 
 def two_passes(name, frames):
     """VP8 by an encoder that sees the clip twice."""
     with tempfile.TemporaryDirectory() as folder:
         for number in "12":
-            by_program(name, ["-c:v", "libvpx", "-b:v", "100k", "-auto-alt-ref", "1", "-lag-in-frames", "16", "-pass", number,
-                              "-passlogfile", f"{folder}/log"], frames)
+            by_program(
+                name,
+                [
+                    "-c:v",
+                    "libvpx",
+                    "-b:v",
+                    "100k",
+                    "-auto-alt-ref",
+                    "1",
+                    "-lag-in-frames",
+                    "16",
+                    "-pass",
+                    number,
+                    "-passlogfile",
+                    f"{folder}/log",
+                ],
+                frames,
+            )
 
 
 def renamed(source, name):
-    """A QuickTime file with the packets of a VP8 file: FFmpeg writes none, so it is written as Motion JPEG and then called what it is."""
-    with av.open(str(HERE / source)) as file, av.open(str(HERE / "mjpeg.mov")) as like, av.open(str(HERE / name), "w") as made:
+    """A QuickTime file with the packets of a VP8 file: FFmpeg writes none, so it is written as Motion JPEG and then
+    called what it is."""
+    with (
+        av.open(str(HERE / source)) as file,
+        av.open(str(HERE / "mjpeg.mov")) as like,
+        av.open(str(HERE / name), "w") as made,
+    ):
         stream = made.add_stream_from_template(like.streams.video[0])
         for packet in file.demux(video=0):
             if packet.size:
@@ -129,7 +193,8 @@ def renamed(source, name):
 
 
 def full_range(source, name):
-    """A copy of a VP8 stream in IVF that says of its key frames that nothing needs to be clipped; FFmpeg takes that for the full range."""
+    """A copy of a VP8 stream in IVF that says of its key frames that nothing needs to be clipped; FFmpeg takes that for
+    the full range."""
     data = bytearray((HERE / source).read_bytes())
     at = 32
     while at < len(data):
@@ -144,7 +209,7 @@ def planes(frame):
     deep = "10" in frame.format.name
     for plane in frame.planes:
         rows = np.frombuffer(plane, np.uint16 if deep else np.uint8).reshape(plane.height, -1)
-        yield rows[:, :plane.width].astype(np.int64) << (5 if deep else 7)
+        yield rows[:, : plane.width].astype(np.int64) << (5 if deep else 7)
 
 
 def stretched(rows, length, bits):
@@ -164,13 +229,16 @@ def rgb(frame, red, blue):
     def factor(value):
         limited = int(np.rint(value * 255 / 224 * 65536))
         return ((limited * 224 // 255 if full else limited) + 4) >> 3
+
     across = [(stretched(plane.T, width, 14) >> 14).T if plane.shape[1] != width else plane for plane in chroma]
     u, v = ((stretched(plane, height, 12) + 512 - (128 << 19)) >> 10 for plane in across)
     y = luma * 4 * 8192 if full else (luma * 4 - 8192) * ((65536 * 255 // 219 + 4) >> 3)
     y = y + (1 << 21)
-    channels = (y + v * factor(2 - 2 * red),
-                y - v * factor(2 * red * (1 - red) / green) - u * factor(2 * blue * (1 - blue) / green),
-                y + u * factor(2 - 2 * blue))
+    channels = (
+        y + v * factor(2 - 2 * red),
+        y - v * factor(2 * red * (1 - red) / green) - u * factor(2 * blue * (1 - blue) / green),
+        y + u * factor(2 - 2 * blue),
+    )
     return (np.stack(channels, -1) >> 22).clip(0, 255).astype(np.uint8)
 
 
@@ -190,7 +258,11 @@ def blocks(path):
     with av.open(str(path)) as file:
         frames = [rgb(frame, 0.299, 0.114).astype(np.float64) for frame in file.decode(video=0)]
     parts = [frame.reshape(frame.shape[0] // BLOCK, BLOCK, -1, BLOCK, 3).mean((1, 3)) for frame in frames]
-    return {"frames": len(frames), "size": [frames[0].shape[1], frames[0].shape[0]], "means": [np.rint(part * 100).astype(int).ravel().tolist() for part in parts]}
+    return {
+        "frames": len(frames),
+        "size": [frames[0].shape[1], frames[0].shape[0]],
+        "means": [np.rint(part * 100).astype(int).ravel().tolist() for part in parts],
+    }
 
 
 def describe(path):
@@ -220,7 +292,8 @@ def main():
     encode("vp8.webm", "libvpx", VP8)
     encode("vp8.ivf", "libvpx", VP8 | {"slices": "4", "sharpness": "5"})
     renamed("vp8.webm", "vp8.mov")
-    # Alternative references are frames of their own, which are not shown; only an encoder that sees the clip twice makes them.
+    # Alternative references are frames of their own, which are not shown; only an encoder that sees the clip twice
+    # makes them.
     two_passes("vp8_hidden.mkv", 30)
     encode("vp8_odd_bilinear.webm", "libvpx", VP8 | {"profile": "1", "b": "100k"}, size=(35, 29))
     encode("vp8_whole_chroma.webm", "libvpx", VP8 | {"profile": "3", "error-resilient": "1"}, size=(50, 38))
@@ -234,7 +307,13 @@ def main():
     encode("av1.webm", "libsvtav1", AV1, size=(64, 64), frames=8)
     without_headers("av1.mp4", "av1_bare.mp4")
     # Large enough for the video engines of a GPU.
-    encode("large_h264.mp4", "libx264", X264 | {"bf": "3", "crf": "32", "x264-params": "scenecut=0:b-adapt=0:b-pyramid=normal"}, size=(322, 180), matrix=1)
+    encode(
+        "large_h264.mp4",
+        "libx264",
+        X264 | {"bf": "3", "crf": "32", "x264-params": "scenecut=0:b-adapt=0:b-pyramid=normal"},
+        size=(322, 180),
+        matrix=1,
+    )
     encode("large_h265.mp4", "libx265", X265, size=(162, 146), matrix=1, frames=8)
     encode("large_h265_10_bits.mkv", "libx265", X265, "yuv420p10le", size=(160, 144), frames=8)
     # No decoder of ours takes it.
@@ -243,7 +322,13 @@ def main():
     encode("large_vp8_odd.webm", "libvpx", VP8, size=(67, 51), frames=8)
     encode("large_vp9.webm", "libvpx-vp9", VP9, size=(160, 144), frames=8)
     encode("large_vp9_odd.webm", "libvpx-vp9", VP9, size=(161, 145), frames=8, full=True)
-    by_program("large_vp9_10_bits.webm", ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-g", "5"], 8, (160, 144), "yuv420p10le")
+    by_program(
+        "large_vp9_10_bits.webm",
+        ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-g", "5"],
+        8,
+        (160, 144),
+        "yuv420p10le",
+    )
     encode("large_av1.mp4", "libsvtav1", AV1, size=(160, 144), frames=8, matrix=1)
     encode("large_av1_10_bits.webm", "libsvtav1", AV1, "yuv420p10le", size=(160, 144), frames=8)
     without_headers("large_av1.mp4", "large_av1_bare.mp4")

@@ -1,5 +1,5 @@
-//! Arithmetic expressions: a tree of functions, inputs and constants of any types, now and then with its end cut off. The text alone says
-//! what is computed, so random arguments (`operator`) hardly ever make one that runs.
+//! Arithmetic expressions: a tree of functions, inputs and constants of any types, now and then with its end cut off.
+//! The text alone says what is computed, so random arguments (`operator`) hardly ever make one that runs.
 
 use gesso::pipeline::{ArgumentType, ArgumentValue, Pipeline};
 use gesso::tensor::{DType, Device};

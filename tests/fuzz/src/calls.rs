@@ -1,6 +1,7 @@
-//! The C API's functions in any order, as the header allows it: handles live and are freed in any order, results outlast their instances,
-//! exported tensors outlast their results, and every function gets null and places that are out of range, too. What a result holds must
-//! stay what it was, and no call may answer with an internal error, or fail without a word.
+//! The C API's functions in any order, as the header allows it: handles live and are freed in any order, results
+//! outlast their instances, exported tensors outlast their results, and every function gets null and places that are
+//! out of range, too. What a result holds must stay what it was, and no call may answer with an internal error, or fail
+//! without a word.
 #![expect(unsafe_code, reason = "calls the library as C does")]
 
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! What is fuzzed: a function for each parser and border. Each takes any bytes and must return: errors are fine, a panic is not,
-//! also one that the engine would catch.
+//! What is fuzzed: a function for each parser and border. Each takes any bytes and must return: errors are fine, a
+//! panic is not, also one that the engine would catch.
 
 mod arithmetic;
 mod arrays;

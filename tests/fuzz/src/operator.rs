@@ -1,5 +1,5 @@
-//! Operators: the bytes choose one of the table, its arguments and its inputs. So what is tried is nearly always a pipeline, which
-//! any bytes would hardly be.
+//! Operators: the bytes choose one of the table, its arguments and its inputs. So what is tried is nearly always a
+//! pipeline, which any bytes would hardly be.
 
 use gesso::operator::{ArgKind, DefaultValue, OpDef};
 use gesso::ops::OPS;

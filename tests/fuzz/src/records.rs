@@ -1,5 +1,5 @@
-//! Data sets of many samples in a file, as readers read them: archives, records, databases, arrays and annotations, with their indices; tables,
-//! manifests and frames of folders.
+//! Data sets of many samples in a file, as readers read them: archives, records, databases, arrays and annotations,
+//! with their indices; tables, manifests and frames of folders.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};

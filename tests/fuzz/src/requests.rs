@@ -1,5 +1,6 @@
-//! Requests as nobody would write them, through the plugin's entry points: names, types, shapes, pieces of memory, outputs and failures of
-//! the server, beside a good request, which gets its answer whatever the others are. The server is that of the plugin's tests.
+//! Requests as nobody would write them, through the plugin's entry points: names, types, shapes, pieces of memory,
+//! outputs and failures of the server, beside a good request, which gets its answer whatever the others are. The server
+//! is that of the plugin's tests.
 #![expect(unsafe_code, reason = "calls the plugin as a server does")]
 
 use triton_gesso::triton;

@@ -7,7 +7,8 @@ use gesso::cpu::video::{Budget, Growing, Video};
 /// Frames that are decoded, and pixels of the largest: more take longer and find no more.
 const MAX_FRAMES: usize = 6;
 const MAX_PIXELS: usize = 1 << 16;
-/// Bytes that a video in pieces may hold: more than a decoder of the largest frames, and less than tables of a few bytes tell of.
+/// Bytes that a video in pieces may hold: more than a decoder of the largest frames, and less than tables of a few
+/// bytes tell of.
 const MAX_HELD: usize = 1 << 30;
 /// Frames whose packets are looked at.
 const MAX_PACKETS: usize = 100;

@@ -80,8 +80,8 @@ impl Table {
         table
     }
 
-    /// Codes that have nothing to do with how often a symbol of `used` is there, up to the longest; and of symbols that are
-    /// not.
+    /// Codes that have nothing to do with how often a symbol of `used` is there, up to the longest; and of symbols that
+    /// are not.
     pub(crate) fn odd(used: &[u64; 256], first: bool, dice: &mut Dice) -> Self {
         let largest = |symbol: usize| if first { symbol <= 11 } else { symbol & 15 <= 10 };
         let weights = std::array::from_fn(|symbol| {

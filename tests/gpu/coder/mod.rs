@@ -1,5 +1,5 @@
-//! A JPEG encoder for what libjpeg-turbo's does not write: any sampling factors, restarts, tables and colours. It says what
-//! pixels an exact decoder makes of a file, so that decoders can be held to that. It must not know decoders.
+//! A JPEG encoder for what libjpeg-turbo's does not write: any sampling factors, restarts, tables and colours. It says
+//! what pixels an exact decoder makes of a file, so that decoders can be held to that. It must not know decoders.
 
 mod entropy;
 mod planes;

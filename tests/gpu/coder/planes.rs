@@ -1,4 +1,5 @@
-//! Samples of components and their blocks: content to encode, the cosine transform there and back. It must not know files.
+//! Samples of components and their blocks: content to encode, the cosine transform there and back. It must not know
+//! files.
 
 use std::f64::consts::PI;
 

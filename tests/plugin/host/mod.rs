@@ -152,8 +152,8 @@ impl Host {
         book().live.values().filter(|(kind, _)| *kind == what).count()
     }
 
-    /// Frees the memory of all that has ended, for those who make millions of requests. Tensors end with their requests and responses, of which
-    /// there must be none.
+    /// Frees the memory of all that has ended, for those who make millions of requests. Tensors end with their requests
+    /// and responses, of which there must be none.
     pub(crate) fn bury(&self) {
         let Book { live, ended, .. } = &mut *book();
         let tensors = live.extract_if(|_, (what, _)| ["input", "output"].contains(what));
@@ -171,7 +171,8 @@ impl Host {
     }
 }
 
-/// Makes an object that the plugin sees as an address. Its memory is not reused before [`Host::bury`], so that a use after the end shows.
+/// Makes an object that the plugin sees as an address. Its memory is not reused before [`Host::bury`], so that a use
+/// after the end shows.
 pub(crate) fn make<T>(what: &'static str, value: T) -> *mut T {
     let object = Box::into_raw(Box::new(value));
     // SAFETY: called once with the address of this object, after which nobody has it.

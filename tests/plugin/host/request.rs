@@ -74,7 +74,8 @@ impl Host {
         make("request", Request { id: c(id), inputs, outputs, cancelled: false })
     }
 
-    /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one channel.
+    /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one
+    /// channel.
     pub(crate) fn image(&self, id: &str, row: &[u8]) -> *mut Request {
         let input = self.input("image", UINT8, &[1, 1, row.len() as i64, 1], &[(0, row)]);
         self.request(id, vec![input])

@@ -2,12 +2,15 @@
 
 prepare/1/model.dali: images are mirrored, on the CPU.
 noisy/1/model.dali: noise is added, from a seed, on the CPU.
-convert/1/model.dali: images become floats, on the GPU. DALI needs a GPU to write such a file, so it writes one for the CPU
+convert/1/model.dali: images become floats, on the GPU. DALI needs a GPU to write such a file, so it writes one for the
+CPU
     and every device in it is exchanged.
 declared/1/model.dali: prepare, with the type and the rank of its output declared.
-through/1/model.dali: prepare, and an input of which nothing is declared, passed through: as `docs/examples/multi_input` of DALI's backend.
-classify/1/model.dali: a file is decoded, resized and normalized, of whose input nothing is declared: as `docs/examples/resnet50_trt` of
+through/1/model.dali: prepare, and an input of which nothing is declared, passed through: as `docs/examples/multi_input`
+of DALI's backend. classify/1/model.dali: a file is decoded, resized and normalized, of whose input nothing is declared:
+as `docs/examples/resnet50_trt` of
     DALI's backend, smaller."""
+
 from pathlib import Path
 
 from nvidia.dali import fn, pipeline_def, types

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as triton
 from harness import Server
-from PIL import Image
 from on_gpu import PIPELINES, config, landing_in, lying_in, registered
+from PIL import Image
 from recorded import write_model
 from sending import alone, infer, tensor
 

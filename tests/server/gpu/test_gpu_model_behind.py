@@ -35,7 +35,8 @@ def loads(library):
 
 @pytest.fixture(scope="module")
 def torch(driver):
-    """PyTorch with CUDA and torchvision; without them, or without what Triton's Python backend needs, these tests are skipped."""
+    """PyTorch with CUDA and torchvision; without them, or without what Triton's Python backend needs, these tests are
+    skipped."""
     library = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
     if not any(loads(path) for path in (library, f"{sysconfig.get_config_var('LIBDIR')}/{library}")):
         pytest.skip(f"skipped: no {library}")
@@ -138,8 +139,14 @@ def test_files_go_up_answers_come_down_and_gesso_copies_no_tensor(repository, dr
         before = counter.read()
         send()
         made = counter.read() - before
-        print(f"{count} images a request, copied for an image: "
-              + "; ".join(f"{program} {kind} {copied.bytes / images:.0f} bytes" for program, kinds in made.items() for kind, copied in kinds.items()))
+        print(
+            f"{count} images a request, copied for an image: "
+            + "; ".join(
+                f"{program} {kind} {copied.bytes / images:.0f} bytes"
+                for program, kinds in made.items()
+                for kind, copied in kinds.items()
+            )
+        )
         return made
 
     with Server(repository, arguments=model_behind.arguments(POOL_BYTES), environment=counter.environment) as server:

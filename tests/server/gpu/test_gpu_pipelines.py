@@ -70,7 +70,9 @@ def test_a_merged_batch_agrees_with_dali_on_a_gpu(served, name):
         for k, found in enumerate(answer):
             largest, mean = differences(found[0], case.outputs[k][i])
             limits = FROM_GPU[found.dtype]
-            assert mean <= limits[0] and largest <= limits[1], f"sample {i} output {k}: {mean:.3g}, at most {largest:.3g}"
+            assert mean <= limits[0] and largest <= limits[1], (
+                f"sample {i} output {k}: {mean:.3g}, at most {largest:.3g}"
+            )
 
 
 def test_a_sample_has_the_same_answer_alone_and_in_a_batch(served, client):
@@ -97,7 +99,9 @@ def test_bad_images_in_a_merged_batch_fail_alone(served, client):
     for name, error in zip(bad, answers[len(good) :], strict=True):
         assert isinstance(error, Exception), f"{name} was answered"
         assert error.status() == INVALID, (name, error)
-    after = statistics(client, "classify", before.inference_stats.success.count + before.inference_stats.fail.count + len(answers))
+    after = statistics(
+        client, "classify", before.inference_stats.success.count + before.inference_stats.fail.count + len(answers)
+    )
     assert after.inference_stats.fail.count - before.inference_stats.fail.count == len(bad)
     assert after.execution_count - before.execution_count <= 2, "the requests were not merged"
     # And the next request has a clean instance.
@@ -138,7 +142,10 @@ def test_what_goes_from_model_to_model_stays_on_the_gpu(tmp_path):
     (tmp_path / "both" / "1").mkdir(parents=True)
     (tmp_path / "both" / "config.pbtxt").write_text(ENSEMBLE)
     images = [alone({"IMAGE": image}) for image in decode.inputs["IMAGE"]]
-    with Server(tmp_path, arguments=["--log-verbose=1"]) as server, triton.InferenceServerClient(server.grpc_url) as client:
+    with (
+        Server(tmp_path, arguments=["--log-verbose=1"]) as server,
+        triton.InferenceServerClient(server.grpc_url) as client,
+    ):
         for image, answer in zip(images, together(server.grpc_url, "both", images), strict=True):
             assert not isinstance(answer, Exception), answer
             (decoded,) = infer(client, "decode", image)

@@ -28,7 +28,9 @@ def test_runs_equal_the_servers_answers_bit_for_bit(repository, tmp_path):
         for name, case in PIPELINES.items():
             outputs = [output["name"] for output in server.model_config(case.name)["output"]]
             (tmp_path / name).mkdir()
-            check_run(repository / case.name / "1" / "model.dali", case, client, outputs, tmp_path / name, "--device", "gpu")
+            check_run(
+                repository / case.name / "1" / "model.dali", case, client, outputs, tmp_path / name, "--device", "gpu"
+            )
 
 
 def test_models_for_a_gpu_are_checked_there(repository):
@@ -38,13 +40,23 @@ def test_models_for_a_gpu_are_checked_there(repository):
 
 def test_a_benchmark_has_a_row_for_each_setting(repository, tmp_path):
     (tmp_path / "0.jpg").write_bytes(PIPELINES["classify"].inputs["IMAGE"][0].tobytes())
-    arguments = ["--input", f"IMAGE={tmp_path / '0.jpg'}", "--batch", "1,8", "--seconds", "0.2", "--device", "gpu", "--json"]
+    arguments = [
+        "--input",
+        f"IMAGE={tmp_path / '0.jpg'}",
+        "--batch",
+        "1,8",
+        "--seconds",
+        "0.2",
+        "--device",
+        "gpu",
+        "--json",
+    ]
     measured = gesso("bench", repository / PIPELINES["classify"].name / "1" / "model.dali", *arguments)
     assert measured.returncode == 0, measured.stderr
     assert [row["batch"] for row in json.loads(measured.stdout)] == [1, 8]
 
 
-def test_an_operator_of_a_library_runs_on_the_gpu(tmp_path, library):  # noqa: F811
+def test_an_operator_of_a_library_runs_on_the_gpu(tmp_path, library):
     # Both devices have names of three letters.
     write_model(tmp_path, "dark", pipeline().replace(b"cpu", b"gpu"), config())
     with Server(tmp_path, arguments=[f"--backend-config=gesso,plugin_libs={library}"]) as server:

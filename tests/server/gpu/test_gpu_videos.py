@@ -1,5 +1,5 @@
-"""Decoupled models of a GPU: a request brings a video, which the video engines decode from its first frame to its last; beside the same model on the
-host."""
+"""Decoupled models of a GPU: a request brings a video, which the video engines decode from its first frame to its last;
+beside the same model on the host."""
 
 import re
 import time
@@ -36,11 +36,18 @@ def long_video(times):
 
 def frames_by(server, path):
     """How many frames were decoded there, of all models."""
-    return sum(float(value) for value in re.findall(rf'^gesso_frames_decoded_total{{.*path="{path}".*}} (\S+)$', server.metrics, re.MULTILINE))
+    return sum(
+        float(value)
+        for value in re.findall(
+            rf'^gesso_frames_decoded_total{{.*path="{path}".*}} (\S+)$', server.metrics, re.MULTILINE
+        )
+    )
 
 
 @pytest.mark.parametrize("model", ["sequences", "sequences_pad"])
-@pytest.mark.parametrize("clip", ["large_h264.mp4", "large_h265.mp4", "large_vp9.webm", "large_mjpeg.avi", "large_av1.mp4"])
+@pytest.mark.parametrize(
+    "clip", ["large_h264.mp4", "large_h265.mp4", "large_vp9.webm", "large_mjpeg.avi", "large_av1.mp4"]
+)
 def test_answers_are_those_of_the_host(served, model, clip):
     before = frames_by(served, "engine")
     given = {"VIDEO": np.fromfile(CLIPS / clip, np.uint8)[None]}

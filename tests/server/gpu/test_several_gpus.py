@@ -66,11 +66,16 @@ def test_tensors_may_lie_on_either(served, driver, second, gpu, memory):
         try:
             name = f"{gpu}_{memory}"
             (output,) = client.get_model_metadata(f"normalize_{gpu}").outputs
-            with registered(client, holder, f"in_{name}", x.nbytes, memory) as source, \
-                    registered(client, holder, f"out_{name}", expected.nbytes, memory) as target:
+            with (
+                registered(client, holder, f"in_{name}", x.nbytes, memory) as source,
+                registered(client, holder, f"out_{name}", expected.nbytes, memory) as target,
+            ):
                 source.write(x)
-                client.infer(f"normalize_{gpu}", [lying_in("X", x, f"in_{name}")],
-                             outputs=[landing_in(output.name, expected.nbytes, f"out_{name}")])
+                client.infer(
+                    f"normalize_{gpu}",
+                    [lying_in("X", x, f"in_{name}")],
+                    outputs=[landing_in(output.name, expected.nbytes, f"out_{name}")],
+                )
                 np.testing.assert_array_equal(target.read(expected.dtype, expected.shape), expected)
         finally:
             driver.make_current()

@@ -1,7 +1,8 @@
-//! What the server checks of an ensemble when it loads one: that its steps are there, and that tensors fit from step to step. It must not run
-//! them. Of models of other backends it knows what their `config.pbtxt` says.
+//! What the server checks of an ensemble when it loads one: that its steps are there, and that tensors fit from step to
+//! step. It must not run them. Of models of other backends it knows what their `config.pbtxt` says.
 //!
-//! Values go from step to step: an `input_map` says which value an input of a model takes, an `output_map` what the value of an output is called.
+//! Values go from step to step: an `input_map` says which value an input of a model takes, an `output_map` what the
+//! value of an output is called.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ struct Step {
     inputs: Tensors,
     outputs: Tensors,
     max_batch_size: i64,
-    /// Whether this is all that a server knows, too: Gesso's models are completed here, those of other backends are not.
+    /// Whether this is all that a server knows, too: Gesso's models are completed here, those of other backends are
+    /// not.
     complete: bool,
 }
 
@@ -55,7 +57,8 @@ struct Wired {
     outputs: BTreeMap<String, String>,
 }
 
-/// Checks an ensemble against the models of the repositories; returns the names of its steps. `reports` are of all of Gesso's models.
+/// Checks an ensemble against the models of the repositories; returns the names of its steps. `reports` are of all of
+/// Gesso's models.
 ///
 /// # Errors
 /// Invalid or not found, for what the server refuses.
@@ -259,7 +262,8 @@ impl Tensor {
         Self { data_type, dims, batched, optional }
     }
 
-    /// Whether shapes may be equal: those of samples, or those of batches, where one model is batched and the other is not.
+    /// Whether shapes may be equal: those of samples, or those of batches, where one model is batched and the other is
+    /// not.
     fn is_shaped_as(&self, other: &Self) -> bool {
         let (Some(from), Some(to)) = (&self.dims, &other.dims) else { return true };
         let alike = |from: &[i64], to: &[i64]| {

@@ -1,5 +1,5 @@
-//! `gesso check`: loads the models of a repository as the server would, runs a sample through, and says of each that it works, or why not and
-//! where that comes from.
+//! `gesso check`: loads the models of a repository as the server would, runs a sample through, and says of each that it
+//! works, or why not and where that comes from.
 
 mod ensemble;
 mod repository;
@@ -21,15 +21,15 @@ use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model, to_pbtxt};
 use sample::Ran;
 
-/// Load every Gesso or DALI model of a repository as the server would, and run a sample through; check that ensembles fit together. The exit
-/// status is 1 if a model does not load, if its sample fails, or if a parameter is misspelt.
+/// Load every Gesso or DALI model of a repository as the server would, and run a sample through; check that ensembles
+/// fit together. The exit status is 1 if a model does not load, if its sample fails, or if a parameter is misspelt.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Model repositories, as for `tritonserver --model-repository`.
     #[arg(required = true)]
     repository: Vec<PathBuf>,
-    /// A file for an input, which every model with such an input is to run: an image, or a `.npy`. May be given for several inputs. Absent:
-    /// a picture or a sound that is made, where the input goes into a decoder of such.
+    /// A file for an input, which every model with such an input is to run: an image, or a `.npy`. May be given for
+    /// several inputs. Absent: a picture or a sound that is made, where the input goes into a decoder of such.
     #[arg(long, value_name = "NAME=FILE")]
     sample: Vec<String>,
     /// The completed configurations, too.

@@ -1,5 +1,5 @@
-//! A model repository as the server looks at it: which directories are models of ours, which versions of them it would load,
-//! and the configuration that it would hand over.
+//! A model repository as the server looks at it: which directories are models of ours, which versions of them it would
+//! load, and the configuration that it would hand over.
 
 use std::path::{Path, PathBuf};
 

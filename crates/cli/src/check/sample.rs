@@ -1,5 +1,5 @@
-//! Runs one sample through a model that loads, since some mistakes show only then: one that `--sample` names, or a picture or a sound made here for
-//! an input that goes into a decoder.
+//! Runs one sample through a model that loads, since some mistakes show only then: one that `--sample` names, or a
+//! picture or a sound made here for an input that goes into a decoder.
 
 use std::io::Cursor;
 use std::path::Path;

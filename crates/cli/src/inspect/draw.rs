@@ -1,5 +1,5 @@
-//! A pipeline as a picture: Graphviz's text, or an SVG whose boxes stand in levels, inputs on top. It must not know how a
-//! pipeline is read.
+//! A pipeline as a picture: Graphviz's text, or an SVG whose boxes stand in levels, inputs on top. It must not know how
+//! a pipeline is read.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -101,7 +101,8 @@ impl Drawing {
         above
     }
 
-    /// The level of each box: one below the lowest box that it reads. What reads nothing stands just above its first reader.
+    /// The level of each box: one below the lowest box that it reads. What reads nothing stands just above its first
+    /// reader.
     fn levels(&self, above: &[Vec<usize>]) -> Vec<usize> {
         let mut readers: Vec<Vec<usize>> = vec![Vec::new(); above.len()];
         for &(from, to) in &self.edges {
@@ -109,8 +110,9 @@ impl Drawing {
                 readers.push(to);
             }
         }
-        // A choice stands where its first operator does, so that boxes which feed it may come after it. Those go first that
-        // read nothing which is still to come; in a circle, as of one condition that is asked twice, the first of the file.
+        // A choice stands where its first operator does, so that boxes which feed it may come after it. Those go first
+        // that read nothing which is still to come; in a circle, as of one condition that is asked twice, the first of
+        // the file.
         let mut waits: Vec<usize> = above.iter().map(Vec::len).collect();
         let mut open: BTreeSet<usize> = (0..above.len()).collect();
         let mut ready: BTreeSet<usize> =

@@ -31,8 +31,8 @@ const LISTED: usize = 12;
 pub(crate) struct Options {
     /// A pipeline file, as `gesso serialize` or DALI's `Pipeline.serialize` writes it.
     pipeline: PathBuf,
-    /// The plan instead: steps in order, copies between host and device, what is freed when. The pipeline must be one that
-    /// Gesso runs.
+    /// The plan instead: steps in order, copies between host and device, what is freed when. The pipeline must be one
+    /// that Gesso runs.
     #[arg(long, conflicts_with_all = ["dot", "svg", "json"])]
     plan: bool,
     /// Where the plan is for.

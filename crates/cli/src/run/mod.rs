@@ -31,24 +31,25 @@ const LISTED: usize = 32;
 pub(crate) struct Options {
     /// A pipeline file, as `gesso serialize` or DALI's `Pipeline.serialize` writes it.
     pipeline: PathBuf,
-    /// Files for an input, one a sample: `NAME=a.jpg,b.jpg`, or without NAME where there is one input. A folder stands for the images,
-    /// sounds, videos and arrays in it and below, by the endings of their names; a pattern (`'photos/*.jpg'`) for the files that fit; `@FILE`
-    /// for those of a list, one a line (`@-`: of the standard input). A `.npy` is an array, any other file its bytes. One file for an
-    /// input stands for every sample.
+    /// Files for an input, one a sample: `NAME=a.jpg,b.jpg`, or without NAME where there is one input. A folder stands
+    /// for the images, sounds, videos and arrays in it and below, by the endings of their names; a pattern
+    /// (`'photos/*.jpg'`) for the files that fit; `@FILE` for those of a list, one a line (`@-`: of the standard
+    /// input). A `.npy` is an array, any other file its bytes. One file for an input stands for every sample.
     #[arg(value_name = "NAME=FILE,...")]
     files: Vec<String>,
     /// The same by an option.
     #[arg(long, short, value_name = "NAME=FILE,...")]
     input: Vec<String>,
-    /// Where the outputs go, as `OUTPUT.SAMPLE.NAME.npy` and `OUTPUT.SAMPLE.NAME.png`, where NAME is that of the sample's file, and
-    /// `samples.jsonl`, which says what files each sample is made of; made when it is not there. Absent: nowhere, what comes out is listed
-    /// only.
+    /// Where the outputs go, as `OUTPUT.SAMPLE.NAME.npy` and `OUTPUT.SAMPLE.NAME.png`, where NAME is that of the
+    /// sample's file, and `samples.jsonl`, which says what files each sample is made of; made when it is not there.
+    /// Absent: nowhere, what comes out is listed only.
     #[arg(long, short)]
     out: Option<PathBuf>,
     /// What outputs are written as.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "npy,png", requires = "out")]
     format: Vec<Format>,
-    /// Go on behind an earlier run into the same folder: samples that it wrote are not run again, those that failed are.
+    /// Go on behind an earlier run into the same folder: samples that it wrote are not run again, those that failed
+    /// are.
     #[arg(long, requires = "out", conflicts_with = "overwrite")]
     resume: bool,
     /// Replace what an earlier run left in the folder.
@@ -166,7 +167,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
         if batch.is_empty() && !work.has_more() {
             break;
         }
-        // A batch runs as a whole if anything of it is missing, so that its random numbers are those of a run that was not cut off.
+        // A batch runs as a whole if anything of it is missing, so that its random numbers are those of a run that was
+        // not cut off.
         if !batch.is_empty() && batch.clone().all(|row| done.is_before(row)) {
             continue;
         }

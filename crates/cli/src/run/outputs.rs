@@ -1,4 +1,5 @@
-//! Files of outputs: their names, what is in them, and which of them an earlier run left. It must not know how samples are made.
+//! Files of outputs: their names, what is in them, and which of them an earlier run left. It must not know how samples
+//! are made.
 
 use std::path::{Path, PathBuf};
 
@@ -31,8 +32,8 @@ fn stem(output: &str) -> String {
     output.chars().map(plain).collect()
 }
 
-/// The name of the file of an output of a sample, but for its ending: `OUTPUT.SAMPLE.NAME`, where NAME has no dot, so that no other output
-/// or sample has it.
+/// The name of the file of an output of a sample, but for its ending: `OUTPUT.SAMPLE.NAME`, where NAME has no dot, so
+/// that no other output or sample has it.
 fn file_name(output: &str, sample: usize, name: Option<&str>) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
     let name: String = name.unwrap_or_default().chars().take(MAX_NAME_CHARS).map(plain).collect();
@@ -67,7 +68,8 @@ impl Outputs {
         Ok(Self { folder, formats, named: named.collect(), lists_all: options.json })
     }
 
-    /// Whether all outputs of a sample are there, of a file of that `name`; which of them look like pictures is not known.
+    /// Whether all outputs of a sample are there, of a file of that `name`; which of them look like pictures is not
+    /// known.
     pub(super) fn are_there(&self, sample: usize, name: Option<&str>) -> bool {
         let is_there = |(output, _): &(String, Option<Normalization>)| {
             let file = format!("{}.npy", file_name(output, sample, name));

@@ -1,5 +1,5 @@
-//! What a folder of outputs holds beside them, so that a run that was cut off can go on: `pipeline.dali` and `run.json` say what ran, and
-//! `samples.jsonl` has a line for each sample, which is written behind its outputs.
+//! What a folder of outputs holds beside them, so that a run that was cut off can go on: `pipeline.dali` and `run.json`
+//! say what ran, and `samples.jsonl` has a line for each sample, which is written behind its outputs.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -1,5 +1,6 @@
-//! A pipeline written in Python: an interpreter with Gesso's package, or else with DALI, makes the bytes of a file of it, in a process of
-//! its own that no shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
+//! A pipeline written in Python: an interpreter with Gesso's package, or else with DALI, makes the bytes of a file of
+//! it, in a process of its own that no shell starts, that has a time limit, and that leaves no file behind. It must not
+//! know pipelines.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -19,11 +20,11 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The exit status for an interpreter that cannot import the package.
 const NO_PACKAGE: i32 = 3;
 
-/// What the interpreter runs; its arguments are the model's file, [`HERE`] or [`NOT_HERE`], a GPU, and the package that is to write the
-/// pipeline: with `gesso`, `nvidia.dali` is another name of it. The bytes go to what was its standard output, while what the model
-/// prints goes to its errors. The package looks the pipeline up itself, by the mark that its `@autoserialize` leaves. DALI builds what it
-/// serializes, which fails without a GPU where the author names one. What is serialized does not depend on that number, so that it is
-/// asked again without.
+/// What the interpreter runs; its arguments are the model's file, [`HERE`] or [`NOT_HERE`], a GPU, and the package that
+/// is to write the pipeline: with `gesso`, `nvidia.dali` is another name of it. The bytes go to what was its standard
+/// output, while what the model prints goes to its errors. The package looks the pipeline up itself, by the mark that
+/// its `@autoserialize` leaves. DALI builds what it serializes, which fails without a GPU where the author names one.
+/// What is serialized does not depend on that number, so that it is asked again without.
 const PROGRAM: &str = r#"
 import importlib.machinery, importlib.util, inspect, os, sys
 pipeline = os.dup(1)
@@ -74,13 +75,13 @@ enum Attempt {
     Failed(Error),
 }
 
-/// The serialized form of the pipeline that the Python file at `path` marks with `@autoserialize`, by the interpreter `python`: by
-/// Gesso's own package, or by DALI where that is not there or lacks something; and then why. A pipeline that is made for
-/// a device is serialized all the same where the host `has_gpu` not.
+/// The serialized form of the pipeline that the Python file at `path` marks with `@autoserialize`, by the interpreter
+/// `python`: by Gesso's own package, or by DALI where that is not there or lacks something; and then why. A pipeline
+/// that is made for a device is serialized all the same where the host `has_gpu` not.
 ///
 /// # Errors
-/// Unsupported when there is no such interpreter or it has neither package, unavailable when it takes too long, invalid when
-/// none can, with the end of what they printed.
+/// Unsupported when there is no such interpreter or it has neither package, unavailable when it takes too long, invalid
+/// when none can, with the end of what they printed.
 pub fn serialize(python: &str, path: &Path, has_gpu: bool) -> Result<(Vec<u8>, Option<String>)> {
     let shown = path.display();
     let (mut missing, mut failed) = (Vec::new(), Vec::new());
@@ -175,8 +176,8 @@ fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
     let bytes = child.stdout.take().map(|pipe| std::thread::spawn(move || head(pipe)));
     let printed = child.stderr.take().map(|pipe| std::thread::spawn(move || tail(pipe)));
     let in_time = ends_within(&child, limit);
-    // Before the program's number is given back: until then the group's is nobody else's. Its ends of the pipes close, so
-    // that neither thread reads in vain.
+    // Before the program's number is given back: until then the group's is nobody else's. Its ends of the pipes close,
+    // so that neither thread reads in vain.
     end_group(&child);
     let status = child.wait()?;
     let status = in_time?.then_some(status);
@@ -201,8 +202,8 @@ fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
 
 /// Ends the program's group, of which a part may outlive the program itself.
 fn end_group(child: &Child) {
-    // The group is ours: it was made with the program, which is not waited for yet, so that the number is still the program's.
-    // One that has ended already is as good.
+    // The group is ours: it was made with the program, which is not waited for yet, so that the number is still the
+    // program's. One that has ended already is as good.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
@@ -227,8 +228,8 @@ fn tail(mut pipe: impl Read) -> Vec<u8> {
     kept
 }
 
-/// Writes a program of `sh`. By a process of its own, which is gone then: a file that this one had open to write may still be open in a child that
-/// another test is about to make, and cannot be run until that is.
+/// Writes a program of `sh`. By a process of its own, which is gone then: a file that this one had open to write may
+/// still be open in a child that another test is about to make, and cannot be run until that is.
 #[cfg(test)]
 pub(super) fn write_program(path: &Path, script: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod +x "$1""#;

@@ -12,8 +12,8 @@ impl ModelConfig {
     ///
     /// - Inputs: those in the configuration keep their order, missing ones follow in lexicographic order. Outputs: by
     ///   position, configured names rename the pipeline's.
-    /// - `data_type` and `dims` where absent; a variable extent becomes concrete where the pipeline fixes it. In a batched
-    ///   model a sample of rank 0 becomes `dims: [1]` with an empty `reshape`, as `dims` must not be empty.
+    /// - `data_type` and `dims` where absent; a variable extent becomes concrete where the pipeline fixes it. In a
+    ///   batched model a sample of rank 0 becomes `dims: [1]` with an empty `reshape`, as `dims` must not be empty.
     /// - An input whose requests name files (`files.NAME`) is of `TYPE_STRING`.
     /// - `allow_ragged_batch` for every input of a batched model whose shape is variable, listed or not: requests whose
     ///   images differ in size are merged. `TYPE_STRING` needs it not: there a shape only counts elements.
@@ -23,9 +23,10 @@ impl ModelConfig {
     ///
     /// # Absent or 0
     /// The server writes `max_batch_size: 0` when the author wrote 0 and when he wrote nothing. A 0 that stands in
-    /// `config.pbtxt` stays. Where there is none, as the configuration may have come over the network, what the author wrote for
-    /// the shapes decides. Without batching by the server `dims` begin with the number of samples, so an entry whose rank is
-    /// the pipeline's plus one says 0, and an entry of the pipeline's own rank says that nothing was written:
+    /// `config.pbtxt` stays. Where there is none, as the configuration may have come over the network, what the author
+    /// wrote for the shapes decides. Without batching by the server `dims` begin with the number of samples, so an
+    /// entry whose rank is the pipeline's plus one says 0, and an entry of the pipeline's own rank says that nothing
+    /// was written:
     /// - at least one entry says 0, and none the opposite: 0 was meant and stays;
     /// - else, also when there is no entry with a shape at all, it becomes the batch size of the pipeline's file.
     ///

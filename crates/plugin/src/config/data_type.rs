@@ -1,5 +1,5 @@
-//! Element types and kinds of instances as model configurations spell them. It must not know the numbers that Triton's C API
-//! gives them.
+//! Element types and kinds of instances as model configurations spell them. It must not know the numbers that Triton's
+//! C API gives them.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What an optional input is where a request leaves it out: zeros, or what parameter `default.NAME` says. It must not know
-//! requests.
+//! What an optional input is where a request leaves it out: zeros, or what parameter `default.NAME` says. It must not
+//! know requests.
 
 use std::str::FromStr;
 
@@ -21,8 +21,8 @@ pub struct DefaultSample {
 }
 
 impl DefaultSample {
-    /// The default of an input whose samples have `dims`, of the elements in `text`: one for all or as many as there are, apart
-    /// by commas or spaces. Without a text, zeros; `None` when the dims do not say how many.
+    /// The default of an input whose samples have `dims`, of the elements in `text`: one for all or as many as there
+    /// are, apart by commas or spaces. Without a text, zeros; `None` when the dims do not say how many.
     ///
     /// # Errors
     /// Invalid when the text holds something else, or another number of elements than the dims say.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The server prints every primitive field, also those that `config.pbtxt` leaves out: a field that is absent and one
-//! that was set to its default look the same. What follows from that stands in `complete`; `text` looks the one field up
-//! where it matters.
+//! that was set to its default look the same. What follows from that stands in `complete`; `text` looks the one field
+//! up where it matters.
 
 pub mod autoserialize;
 mod complete;
@@ -99,8 +99,8 @@ impl ModelConfig {
         Value::Object(fields).to_string()
     }
 
-    /// The largest batch; 0 means that requests have no batch dimension of the server's. [`ModelConfig::validate`] checks
-    /// the range.
+    /// The largest batch; 0 means that requests have no batch dimension of the server's. [`ModelConfig::validate`]
+    /// checks the range.
     pub fn max_batch_size(&self) -> i64 {
         self.max_batch_size
     }
@@ -144,8 +144,8 @@ impl ModelConfig {
         policy.and_then(|policy| policy.get("decoupled")).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Whether the server keeps requests of a sequence together, and the time that a sequence may wait for its next request, if that is
-    /// said.
+    /// Whether the server keeps requests of a sequence together, and the time that a sequence may wait for its next
+    /// request, if that is said.
     ///
     /// # Errors
     /// Invalid when it is not an object, or the time not a number.

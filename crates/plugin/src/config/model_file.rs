@@ -11,7 +11,8 @@ use super::DEFAULT_MODEL_FILE;
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::limits;
 
-/// Models written in Python, which stand in for a model file that is not there or holds no pipeline. DALI's backend knows the first.
+/// Models written in Python, which stand in for a model file that is not there or holds no pipeline. DALI's backend
+/// knows the first.
 const PYTHON_MODEL_FILES: [&str; 2] = ["dali.py", "pipeline.py"];
 
 /// A model directory called `NAME.gesso` needs no configuration; the server then assumes this name for the model file.
@@ -39,12 +40,12 @@ pub enum Content {
 }
 
 impl ModelFile {
-    /// Reads `<directory>/<version>/<name>`, or finds `dali.py` or `pipeline.py` beside it. `directory` is the model's, `name` from
-    /// [`ModelConfig::model_filename`](super::ModelConfig::model_filename).
+    /// Reads `<directory>/<version>/<name>`, or finds `dali.py` or `pipeline.py` beside it. `directory` is the model's,
+    /// `name` from [`ModelConfig::model_filename`](super::ModelConfig::model_filename).
     ///
     /// # Errors
-    /// Invalid for a name that leaves the directory, and for a file that is none or is too large. Not found, with all the
-    /// paths that were tried. What the operating system says, with the path.
+    /// Invalid for a name that leaves the directory, and for a file that is none or is too large. Not found, with all
+    /// the paths that were tried. What the operating system says, with the path.
     pub fn read(directory: &Path, version: u64, name: &str) -> Result<Self> {
         check_name(name)?;
         let folder = directory.join(version.to_string());

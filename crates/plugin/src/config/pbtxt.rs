@@ -1,5 +1,6 @@
-//! `config.pbtxt` as the server reads it: protobuf's text format, with the line of every field, and the JSON that the server makes
-//! of it. [`fields`] knows which fields a model configuration has and which of them repeat, and nothing what they mean.
+//! `config.pbtxt` as the server reads it: protobuf's text format, with the line of every field, and the JSON that the
+//! server makes of it. [`fields`] knows which fields a model configuration has and which of them repeat, and nothing
+//! what they mean.
 
 mod fields;
 

@@ -1,4 +1,5 @@
-//! What a request may take of a model: parameters, typed, and what they are when nobody says. It must not know who holds requests to it.
+//! What a request may take of a model: parameters, typed, and what they are when nobody says. It must not know who
+//! holds requests to it.
 
 use std::time::Duration;
 
@@ -59,14 +60,14 @@ impl Quota {
         self.max_request.unwrap_or(Duration::from_millis(limits::DEFAULT_REQUEST_MS))
     }
 
-    /// `max_memory_mb`: bytes (in the configuration: 2^20 of them) of host memory that a batch may take at a time, up to
-    /// [`limits::MAX_MEMORY_MB`].
+    /// `max_memory_mb`: bytes (in the configuration: 2^20 of them) of host memory that a batch may take at a time, up
+    /// to [`limits::MAX_MEMORY_MB`].
     pub fn max_memory(&self) -> usize {
         self.max_memory.unwrap_or(limits::DEFAULT_MEMORY_MB << 20)
     }
 
-    /// `slow_request_ms`: how long one operator may be expected to take at most for a request that is worked on beside others, up to
-    /// [`limits::MAX_REQUEST_MS`].
+    /// `slow_request_ms`: how long one operator may be expected to take at most for a request that is worked on beside
+    /// others, up to [`limits::MAX_REQUEST_MS`].
     pub fn slow_request(&self) -> Duration {
         self.slow_request.unwrap_or(Duration::from_millis(limits::DEFAULT_SLOW_REQUEST_MS))
     }

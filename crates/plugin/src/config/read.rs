@@ -1,5 +1,5 @@
-//! Fields of a JSON object, read with as much tolerance as protobuf's JSON has: absent and `null` are the same, integers
-//! may be strings. It knows no field by name; every error names the field and what was found.
+//! Fields of a JSON object, read with as much tolerance as protobuf's JSON has: absent and `null` are the same,
+//! integers may be strings. It knows no field by name; every error names the field and what was found.
 
 use serde_json::{Map, Value};
 

@@ -41,25 +41,27 @@ pub struct Settings {
     /// `max_batches_in_flight`: batches of an instance that are worked on at the same time, 1 to
     /// [`limits::MAX_BATCHES_IN_FLIGHT`]. `None`: the instance's kind decides.
     pub max_batches_in_flight: Option<usize>,
-    /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent): where it takes
-    /// least time.
+    /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent):
+    /// where it takes least time.
     pub jpeg_path: Option<JpegPath>,
-    /// `jpeg_decoder`: who decodes JPEGs on host threads, `own` or `libjpeg-turbo`. `None`: our own decoder, which makes the same
-    /// pixels.
+    /// `jpeg_decoder`: who decodes JPEGs on host threads, `own` or `libjpeg-turbo`. `None`: our own decoder, which
+    /// makes the same pixels.
     pub jpeg_decoder: Option<JpegDecoder>,
     /// `formats`: the formats of files that are decoded. `None`: all.
     pub formats: Option<Formats>,
     /// `deterministic`: whether a file becomes the same pixels in every run on a GPU; `jpeg_path` does not count then.
     pub deterministic: bool,
-    /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
+    /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2,
+    /// 1/4 or 1/8.
     pub jpeg_scaled_decode: bool,
-    /// `arithmetic`: the `arithmetic` of operators that have this one and that the pipeline's file gives none. `None` (`dali`, or absent): DALI's.
+    /// `arithmetic`: the `arithmetic` of operators that have this one and that the pipeline's file gives none. `None`
+    /// (`dali`, or absent): DALI's.
     pub arithmetic: Option<Arithmetic>,
-    /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
-    /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
+    /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may
+    /// take, up to [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
     pub gpu_memory: Option<NonZeroUsize>,
-    /// `gpu_multiprocessors`: how many multiprocessors of each GPU batches of the model may take, up to [`limits::MAX_GPU_MULTIPROCESSORS`].
-    /// `None`: all.
+    /// `gpu_multiprocessors`: how many multiprocessors of each GPU batches of the model may take, up to
+    /// [`limits::MAX_GPU_MULTIPROCESSORS`]. `None`: all.
     pub gpu_multiprocessors: Option<NonZeroUsize>,
     /// What a request may take.
     pub quota: Quota,
@@ -67,7 +69,8 @@ pub struct Settings {
     pub split_along_outer_axis: Vec<String>,
     /// `default.NAME`: the elements of input `NAME` where a request leaves it out, as written, by name of the input.
     pub defaults: BTreeMap<String, String>,
-    /// `files.NAME`: a folder. Requests name files below it in input `NAME`, in place of sending them; by name of the input.
+    /// `files.NAME`: a folder. Requests name files below it in input `NAME`, in place of sending them; by name of the
+    /// input.
     pub files: BTreeMap<String, String>,
     /// Parameters that nobody reads, in lexicographic order.
     pub unknown: Vec<String>,

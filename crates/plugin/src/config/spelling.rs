@@ -3,7 +3,8 @@
 /// Characters of the longest name that is compared; comparing takes their square.
 const MAX_CHARS: usize = 100;
 
-/// The known name that is spelt like `word`: but for small letters and hyphens, of every four characters at most one differs.
+/// The known name that is spelt like `word`: but for small letters and hyphens, of every four characters at most one
+/// differs.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     if word.len() > MAX_CHARS {

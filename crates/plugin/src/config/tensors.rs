@@ -61,7 +61,8 @@ pub(super) struct Fact {
     pub(super) dtype: Option<DType>,
     /// Extents of a sample; `None`: not even the rank is known.
     sample: Option<Vec<Option<usize>>>,
-    /// Whether a configuration with another type contradicts what the pipeline's author wrote, or what its operators can take.
+    /// Whether a configuration with another type contradicts what the pipeline's author wrote, or what its operators
+    /// can take.
     pub(super) dtype_is_firm: bool,
     /// As `dtype_is_firm`, for the rank.
     pub(super) ndim_is_firm: bool,
@@ -73,8 +74,8 @@ impl Fact {
         Self { role: Role::Input, dtype: input.dtype, sample, dtype_is_firm: true, ndim_is_firm: true }
     }
 
-    /// An output; one that `is_split` has samples without their first dimension. What was not declared, only inferred, is not
-    /// firm: DALI, which infers nothing, lets a configuration say anything there.
+    /// An output; one that `is_split` has samples without their first dimension. What was not declared, only inferred,
+    /// is not firm: DALI, which infers nothing, lets a configuration say anything there.
     pub(super) fn output(output: &Output, is_split: bool) -> Self {
         let mut sample = output.ty.dims.clone();
         if let (true, Some(dims)) = (is_split, &mut sample) {

@@ -1,4 +1,5 @@
-//! The configuration as a server (tritonserver 2.51) sends it: the strings are its own, for the `config.pbtxt` above each.
+//! The configuration as a server (tritonserver 2.51) sends it: the strings are its own, for the `config.pbtxt` above
+//! each.
 
 mod complete;
 mod hostile;

@@ -1,5 +1,5 @@
-//! The one thing that the server's JSON does not say: whether `config.pbtxt` has a field at all. Scans protobuf's text format
-//! for a field outside of any braces, and knows nothing else about it.
+//! The one thing that the server's JSON does not say: whether `config.pbtxt` has a field at all. Scans protobuf's text
+//! format for a field outside of any braces, and knows nothing else about it.
 
 use std::fs::File;
 use std::io::Read;

@@ -16,8 +16,8 @@ use gesso::tensor::ValueType;
 pub struct Tensor {
     /// Name that requests use.
     pub name: String,
-    /// Element type on the wire. An input of [`DataType::Bytes`] holds one encoded file per element. Of an output the type that the
-    /// pipeline makes, where that is known, else the configured one.
+    /// Element type on the wire. An input of [`DataType::Bytes`] holds one encoded file per element. Of an output the
+    /// type that the pipeline makes, where that is known, else the configured one.
     pub data_type: DataType,
     /// Configured shape as the backend sees it; -1 is variable. Without the batch dimension when the model is batched,
     /// else beginning with it.
@@ -61,7 +61,8 @@ impl Tensor {
 }
 
 impl TensorMap {
-    /// What the author should know although the model loads: of differences, optional inputs and outputs to split; a line each.
+    /// What the author should know although the model loads: of differences, optional inputs and outputs to split; a
+    /// line each.
     pub fn warnings(&self, settings: &Settings) -> Vec<String> {
         let mut warnings = self.differences.clone();
         for input in self.inputs.iter().filter(|input| input.optional && input.default.is_none()) {
@@ -98,10 +99,11 @@ impl ModelConfig {
     /// Checks that the configuration is complete and fits the pipeline.
     ///
     /// # Errors
-    /// Invalid for an unknown or missing input, another number of outputs, a `data_type` or rank that differs from what the
-    /// pipeline's author declared, or one that neither side knows; names the tensor, the configured value and the pipeline's. Invalid
-    /// for a default that fits no optional input, and for an output to split whose samples have fewer than 2 dimensions.
-    /// What differs from an output that was not declared, only inferred, is one of [`TensorMap::differences`].
+    /// Invalid for an unknown or missing input, another number of outputs, a `data_type` or rank that differs from what
+    /// the pipeline's author declared, or one that neither side knows; names the tensor, the configured value and the
+    /// pipeline's. Invalid for a default that fits no optional input, and for an output to split whose samples have
+    /// fewer than 2 dimensions. What differs from an output that was not declared, only inferred, is one of
+    /// [`TensorMap::differences`].
     pub fn validate(&self, facts: &Facts<'_>) -> Result<TensorMap> {
         let max_batch_size = usize::try_from(self.max_batch_size)
             .ok()
@@ -328,7 +330,8 @@ pub(super) fn merge(configured: i64, known: i64) -> i64 {
     if configured == VARIABLE { known } else { configured }
 }
 
-/// What differs from a firm fact is an error; what differs from another one is noted, as the pipeline answers all the same.
+/// What differs from a firm fact is an error; what differs from another one is noted, as the pipeline answers all the
+/// same.
 fn differ(is_firm: bool, text: String, differences: &mut Vec<String>) -> Result<()> {
     if is_firm {
         return Err(Error::invalid(text));
@@ -397,8 +400,8 @@ fn check_names(role: &str, tensors: &[TensorConfig]) -> Result<()> {
     Ok(())
 }
 
-/// Outputs in the words of the pipeline's author: by the name that he gave the operator, else by the operator. DALI calls
-/// output 1 of an unnamed operator `__Operator_NUMBER[1]`.
+/// Outputs in the words of the pipeline's author: by the name that he gave the operator, else by the operator. DALI
+/// calls output 1 of an unnamed operator `__Operator_NUMBER[1]`.
 fn outputs_of(outputs: &[Output]) -> String {
     let text = |output: &Output| {
         let name = output.name.escape_debug();

@@ -1,9 +1,9 @@
-//! A word to the process's allocator, glibc's, which is made for programs that live shorter than a server: it learns to serve
-//! buffers of megabytes from arenas, of which each thread has one, and keeps what is freed there. With every reload of a
-//! model, whose threads get other arenas, a process would grow by what an image takes.
+//! A word to the process's allocator, glibc's, which is made for programs that live shorter than a server: it learns to
+//! serve buffers of megabytes from arenas, of which each thread has one, and keeps what is freed there. With every
+//! reload of a model, whose threads get other arenas, a process would grow by what an image takes.
 
-/// Blocks from this size on are the system's, and go back to it when they are freed. Above the requests and answers of most
-/// models, which are allocated all the time; below the pixels of a large image, which are kept for reuse.
+/// Blocks from this size on are the system's, and go back to it when they are freed. Above the requests and answers of
+/// most models, which are allocated all the time; below the pixels of a large image, which are kept for reuse.
 #[cfg(target_env = "gnu")]
 const OWN_MAPPING_BYTES: libc::c_int = 4 << 20;
 

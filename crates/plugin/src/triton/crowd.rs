@@ -1,10 +1,10 @@
-//! Whether the batches of an instance wait for one another. Those that do are worked on at the same time, by threads of ours; one that nobody
-//! waits behind is sooner done in the thread that brings it. It must not know batches.
+//! Whether the batches of an instance wait for one another. Those that do are worked on at the same time, by threads of
+//! ours; one that nobody waits behind is sooner done in the thread that brings it. It must not know batches.
 
 use std::time::{Duration, Instant};
 
-/// Who comes so soon after a batch was done has waited for it. A client that sends when it has its answer takes longer: twice through a socket
-/// and through the server's queues.
+/// Who comes so soon after a batch was done has waited for it. A client that sends when it has its answer takes longer:
+/// twice through a socket and through the server's queues.
 const WAITED: Duration = Duration::from_micros(50);
 
 /// Batches in a row that have waited, until they overlap.

@@ -1,5 +1,5 @@
-//! One execution's requests with their replies: each request gets replies of which exactly one is the last, and is released
-//! once, whatever happens in between. It must not know what the replies are.
+//! One execution's requests with their replies: each request gets replies of which exactly one is the last, and is
+//! released once, whatever happens in between. It must not know what the replies are.
 //!
 //! ```text
 //! run:     a reply for each request --- one fails: delete the others, return the error; Triton keeps the requests
@@ -33,8 +33,8 @@ pub struct Claim {
     piece: Result<Option<Piece>>,
 }
 
-/// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be told
-/// that nothing follows.
+/// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be
+/// told that nothing follows.
 struct Replies {
     open: Option<Response>,
 }
@@ -97,8 +97,8 @@ impl Claim {
         std::mem::replace(&mut self.piece, Ok(None))
     }
 
-    /// Sends the open reply with the outputs that it has. Others follow, and the next one is open. `compute` is when computing it
-    /// started and ended. After an error the claim is to be failed.
+    /// Sends the open reply with the outputs that it has. Others follow, and the next one is open. `compute` is when
+    /// computing it started and ended. After an error the claim is to be failed.
     ///
     /// # Errors
     /// What Triton says. When it cannot make the next reply, nothing was sent.
@@ -109,8 +109,8 @@ impl Claim {
         self.replies.send(next)
     }
 
-    /// Sends the open reply as the last one, adds the request to the statistics and releases it. `compute` is when computing
-    /// it started and ended.
+    /// Sends the open reply as the last one, adds the request to the statistics and releases it. `compute` is when
+    /// computing it started and ended.
     pub fn finish(mut self, compute: (u64, u64)) {
         self.computed(compute);
         let sent = self.replies.send_last();

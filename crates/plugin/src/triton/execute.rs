@@ -1,6 +1,6 @@
-//! How a lane answers the requests of one execution, in rounds of one reply to each: gather their tensors without copying, run
-//! the batch, reply to each request with its outputs or with its own error. Models have one round, but those that take videos: they
-//! answer each request by itself (`feed`).
+//! How a lane answers the requests of one execution, in rounds of one reply to each: gather their tensors without
+//! copying, run the batch, reply to each request with its outputs or with its own error. Models have one round, but
+//! those that take videos: they answer each request by itself (`feed`).
 //!
 //! ```text
 //! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
@@ -46,7 +46,8 @@ struct Ran {
     round: Round,
     /// Samples that were computed, or have failed.
     samples: usize,
-    /// For each claim that is to be answered apart from the others: what it is expected to take, and its place in the batch.
+    /// For each claim that is to be answered apart from the others: what it is expected to take, and its place in the
+    /// batch.
     aside: Vec<Option<(Duration, Place)>>,
 }
 
@@ -76,8 +77,8 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) 
     }
 }
 
-/// Gives the claims that were set aside to the slow lane. Those that it has no room for are refused: waiting for it would hold up the others,
-/// which is what it is there against.
+/// Gives the claims that were set aside to the slow lane. Those that it has no room for are refused: waiting for it
+/// would hold up the others, which is what it is there against.
 fn hand_over(lane: &Lane, claims: &mut Vec<Claim>, round: &mut Round, aside: Vec<Option<(Duration, Place)>>) {
     let Some(slow) = lane.slow.as_ref().filter(|_| aside.iter().any(Option::is_some)) else { return };
     let errors = std::mem::take(&mut round.errors);
@@ -182,7 +183,8 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
     Ran { round: Round { errors, compute: (compute_start, now()), last: true }, samples, aside }
 }
 
-/// Why the request with these samples failed: the first of its samples that did by itself, or what failed the whole batch.
+/// Why the request with these samples failed: the first of its samples that did by itself, or what failed the whole
+/// batch.
 fn failure(outcome: &Result<Failures>, range: Range<usize>) -> Option<Error> {
     let failures = match outcome {
         Ok(failures) => failures,

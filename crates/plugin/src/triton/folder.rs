@@ -1,5 +1,5 @@
-//! A folder of files that clients name in place of sending them: parameter `files.NAME`. No name leads out of the folder, whatever links are
-//! in it. It must not know what the files are for.
+//! A folder of files that clients name in place of sending them: parameter `files.NAME`. No name leads out of the
+//! folder, whatever links are in it. It must not know what the files are for.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -51,8 +51,8 @@ impl Folder {
     /// File `name`, and how many bytes it has. The name is in memory that nobody else writes to.
     ///
     /// # Errors
-    /// Invalid for a name that is no path below the folder and for a file of more bytes than a sample may have, not found for what is no file
-    /// there.
+    /// Invalid for a name that is no path below the folder and for a file of more bytes than a sample may have, not
+    /// found for what is no file there.
     pub(super) fn find(&self, name: &[u8]) -> Result<(File, usize)> {
         let path = Path::new(OsStr::from_bytes(name));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -103,8 +103,9 @@ impl Folder {
         Ok((buffer, size))
     }
 
-    /// The file at `path`. Folder by folder, each opened in the one before: a link is read in place of being followed by the system, so that
-    /// nothing outside is ever opened, whoever exchanges links meanwhile, and the way up is the way that led down.
+    /// The file at `path`. Folder by folder, each opened in the one before: a link is read in place of being followed
+    /// by the system, so that nothing outside is ever opened, whoever exchanges links meanwhile, and the way up is the
+    /// way that led down.
     fn walk(&self, path: &Path) -> Option<File> {
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let root = rustix::fs::open(&self.root, folder, Mode::empty()).ok()?;

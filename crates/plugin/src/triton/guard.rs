@@ -6,7 +6,8 @@ use super::api::{Server, ServerError};
 use super::sys;
 use gesso::error::{Error, Result};
 
-/// Runs `body` and turns its result into what Triton expects: null, or an error that Triton prints into its log and deletes.
+/// Runs `body` and turns its result into what Triton expects: null, or an error that Triton prints into its log and
+/// deletes.
 pub(super) fn guard(
     entry: &str,
     body: impl FnOnce(&'static Server) -> Result<()>,

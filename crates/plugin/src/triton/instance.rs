@@ -25,12 +25,12 @@ use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 use gesso::threads::Others;
 
-/// Batches in flight of an instance on a device when the configuration does not say: two are on the device while the next
-/// is gathered and the answers of the one before are sent.
+/// Batches in flight of an instance on a device when the configuration does not say: two are on the device while the
+/// next is gathered and the answers of the one before are sent.
 const DEVICE_BATCHES: usize = 4;
 
-/// The same of an instance on host threads: those that have no sample left to begin begin with the next batch, while the last samples are
-/// computed and the answers sent.
+/// The same of an instance on host threads: those that have no sample left to begin begin with the next batch, while
+/// the last samples are computed and the answers sent.
 const HOST_BATCHES: usize = 2;
 
 /// What one instance needs to execute requests.
@@ -56,7 +56,8 @@ impl Holds for Instance {
 enum Work {
     /// The thread that Triton calls from: one batch at a time, so nobody ever waits for this lock.
     Caller(Box<Mutex<Lane>>),
-    /// Threads of ours: as many batches at a time. Or, where there may be a crowd or not, the caller as long as there is none.
+    /// Threads of ours: as many batches at a time. Or, where there may be a crowd or not, the caller as long as there
+    /// is none.
     Lanes { threads: Lanes<Job>, stack: Arc<Stack>, rows: Rows, adapts: bool },
 }
 
@@ -69,7 +70,8 @@ struct Stack {
 
 /// The rows in which batches have places that are worked on at the same time.
 struct Rows {
-    /// Of samples that draw random numbers: the next batch goes on with the numbers of the last, whichever lanes draw them.
+    /// Of samples that draw random numbers: the next batch goes on with the numbers of the last, whichever lanes draw
+    /// them.
     numbers: Option<Arc<Places>>,
     /// For memory, of which a later batch may take less: on the host, where a video is not a batch.
     memory: Option<Arc<Places>>,
@@ -95,7 +97,8 @@ impl InstanceState {
             _ => None,
         };
         let default = match gpu {
-            // Which numbers a branch draws depends on what went into it before: only one lane that runs all batches knows.
+            // Which numbers a branch draws depends on what went into it before: only one lane that runs all batches
+            // knows.
             _ if pipeline.needs_order() => 1,
             Some(_) => DEVICE_BATCHES,
             // A video is many batches.
@@ -123,13 +126,15 @@ impl InstanceState {
             gpu: gpu.clone(),
         };
         let mut lanes = maker.lanes(count)?;
-        // On a device a batch is made of what all requests need; numbers of a branch, and samples that look at others, need the others.
+        // On a device a batch is made of what all requests need; numbers of a branch, and samples that look at others,
+        // need the others.
         let apart = gpu.is_none() && !pipeline.needs_order();
         if apart && lanes.iter().all(|lane| !lane.runner.mixes_samples()) {
             let slow = maker.slow()?;
             lanes.iter_mut().for_each(|lane| lane.slow = Some(slow.clone()));
         }
-        // A branch draws its numbers in one lane alone; so does a video, whose numbers follow from the samples that its lane has run.
+        // A branch draws its numbers in one lane alone; so does a video, whose numbers follow from the samples that its
+        // lane has run.
         let is_whole = pipeline.needs_order() || (pipeline.takes_videos() && pipeline.is_seeded());
         let spares = if gpu.is_none() && !is_whole { Some(maker.spare(&lanes)?) } else { None };
         let only = if count == 1 && spares.is_none() { lanes.pop() } else { None };
@@ -201,7 +206,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// The lanes of an instance. On the host they have its threads together; on a device each has threads that prepare its batch.
+    /// The lanes of an instance. On the host they have its threads together; on a device each has threads that prepare
+    /// its batch.
     fn lanes(&self, count: usize) -> Result<Vec<Lane>> {
         let first = self.lane()?;
         let next = |_| match self.gpu {
@@ -268,7 +274,8 @@ fn worker(stack: Arc<Stack>) -> impl FnMut(Job) {
 }
 
 impl Stack {
-    /// Answers all claims of a batch. Not by more threads at a time than there are lanes: then claims are dropped, and say so.
+    /// Answers all claims of a batch. Not by more threads at a time than there are lanes: then claims are dropped, and
+    /// say so.
     fn work(&self, Job { claims, number, memory }: Job) {
         let Some(mut lane) = self.idle.lock().pop() else { return };
         let memory = memory.map(|ticket| lane.runner.memory().in_turn(ticket));

@@ -1,5 +1,5 @@
-//! A lane: what works on one batch of an instance at a time, and the device that it uses. And where it sends requests that
-//! would hold up the others. It must not know who drives it, or how requests are answered.
+//! A lane: what works on one batch of an instance at a time, and the device that it uses. And where it sends requests
+//! that would hold up the others. It must not know who drives it, or how requests are answered.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

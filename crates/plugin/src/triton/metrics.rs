@@ -1,4 +1,5 @@
-//! What a model counts on the server's metrics port. A server that shows no metrics costs nothing but a line in its log.
+//! What a model counts on the server's metrics port. A server that shows no metrics costs nothing but a line in its
+//! log.
 
 use std::sync::OnceLock;
 

@@ -160,8 +160,8 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceFinalize(
     })
 }
 
-/// Takes a batch of requests over, which may be answered after it returns. An error leaves all of them with Triton; success
-/// means that they are ours.
+/// Takes a batch of requests over, which may be answered after it returns. An error leaves all of them with Triton;
+/// success means that they are ours.
 ///
 /// # Safety
 /// For Triton to call, with a valid instance and `count` valid requests; not twice at a time for one instance.
@@ -172,7 +172,8 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
     count: u32,
 ) -> *mut sys::TRITONSERVER_Error {
     guard("TRITONBACKEND_ModelInstanceExecute", |server| {
-        // SAFETY: Triton passes an instance that is valid until it is finalized, which waits until its lanes have answered.
+        // SAFETY: Triton passes an instance that is valid until it is finalized, which waits until its lanes have
+        // answered.
         let instance = unsafe { Instance::from_raw(server, instance) }?;
         if requests.is_null() {
             return Err(Error::internal("expected requests, found a null pointer"));

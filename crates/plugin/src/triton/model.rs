@@ -50,7 +50,8 @@ impl Holds for Model {
 }
 
 impl ModelState {
-    /// Loads the pipeline of a model, completes its configuration when Triton asks for it, and checks that the two agree.
+    /// Loads the pipeline of a model, completes its configuration when Triton asks for it, and checks that the two
+    /// agree.
     pub(super) fn load(model: &Model) -> Result<Self> {
         let name = model.name()?;
         let directory = model.directory()?;
@@ -137,8 +138,8 @@ impl ModelState {
         Labels { model: &self.name, version: &self.version }
     }
 
-    /// Notes that output `output`, of which the pipeline did not say the type, is of `found`, which is not the configured type. Requests
-    /// get what it is, as from DALI.
+    /// Notes that output `output`, of which the pipeline did not say the type, is of `found`, which is not the
+    /// configured type. Requests get what it is, as from DALI.
     pub(super) fn tell_of_type(&self, output: usize, found: DType) {
         let (Some(told), Some(output)) = (self.told.get(output), self.tensors.outputs.get(output)) else {
             return;

@@ -1,4 +1,5 @@
-//! What the server's command line says to this backend (`--backend-config=NAME,KEY=VALUE`), typed. It must not know models.
+//! What the server's command line says to this backend (`--backend-config=NAME,KEY=VALUE`), typed. It must not know
+//! models.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The slow lane of an instance on host threads: requests that would hold up the small ones, one at a time, in a thread of lower priority
-//! that has an executor of its own while there are some. It must not know which requests those are.
+//! The slow lane of an instance on host threads: requests that would hold up the small ones, one at a time, in a thread
+//! of lower priority that has an executor of its own while there are some. It must not know which requests those are.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! How states of ours are attached to handles of Triton's, read and freed. It must not know which; each says so beside its state.
+//! How states of ours are attached to handles of Triton's, read and freed. It must not know which; each says so beside
+//! its state.
 
 use std::sync::Arc;
 

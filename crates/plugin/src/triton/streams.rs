@@ -1,5 +1,5 @@
-//! Videos that come in pieces: a sequence of requests brings one, each request its next bytes. What is kept from one request to the next,
-//! and for how long. It must not know how a piece is answered.
+//! Videos that come in pieces: a sequence of requests brings one, each request its next bytes. What is kept from one
+//! request to the next, and for how long. It must not know how a piece is answered.
 //!
 //! ```text
 //! enter    first piece: a stream is open      in the order in which requests come; with it a place behind the pieces before
@@ -126,7 +126,8 @@ impl Streams {
     }
 }
 
-/// Makes a place for the stream `id` where too many are open: the one that has waited longest for its next piece is taken from the table.
+/// Makes a place for the stream `id` where too many are open: the one that has waited longest for its next piece is
+/// taken from the table.
 ///
 /// # Errors
 /// Unavailable, when none has waited for [`limits::STREAM_REPLACED_MS`].

@@ -10,7 +10,8 @@ _HEAD = "=QQQ"
 
 
 class ShmQueue:
-    """At most `capacity` records, in memory that processes share. A process that was started anew has to `open_shm` first."""
+    """At most `capacity` records, in memory that processes share. A process that was started anew has to `open_shm`
+    first."""
 
     def __init__(self, mp, capacity, kind=ShmMessageDesc):
         self.capacity = capacity
@@ -55,7 +56,8 @@ class ShmQueue:
             return len(packed)
 
     def get(self, num_samples=1):
-        """The oldest records, at most `num_samples` of them (None: all), as soon as there is one; None when the queue is closed."""
+        """The oldest records, at most `num_samples` of them (None: all), as soon as there is one; None when the queue
+        is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._head()[1] or self._head()[2])
             oldest, count, is_closed = self._head()

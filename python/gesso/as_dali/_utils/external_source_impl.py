@@ -7,7 +7,9 @@ from ..._tensors.feeding import to_array
 from ..._tensors.tensor_list import TensorListCPU
 
 _UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
-_UNEVEN = "expected samples of one shape, found {}. DALI says: Uniform input is required (batch of tensors of equal shapes)"
+_UNEVEN = (
+    "expected samples of one shape, found {}. DALI says: Uniform input is required (batch of tensors of equal shapes)"
+)
 
 
 def sample_to_numpy(sample, error_str=_UNSUPPORTED):

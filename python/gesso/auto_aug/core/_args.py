@@ -41,7 +41,9 @@ def accepted(function, keywords, skip=2):
 
 def missing(function, keywords, skip=2):
     """Names of arguments without a default that `keywords` do not have."""
-    return [p.name for p in _keywords(function, skip) if p.default is inspect.Parameter.empty and p.name not in keywords]
+    return [
+        p.name for p in _keywords(function, skip) if p.default is inspect.Parameter.empty and p.name not in keywords
+    ]
 
 
 def forbid_unused_kwargs(augmentations, kwargs, call_name):

@@ -7,7 +7,8 @@ from ...data_node import DataNode
 
 
 class SignedMagnitudeBin:
-    """A bin of magnitudes and a sign for each sample: 0 keeps, 1 negates. `signed_magnitude_idx` counts both: 2 * bin + sign."""
+    """A bin of magnitudes and a sign for each sample: 0 keeps, 1 negates. `signed_magnitude_idx` counts both: 2 * bin +
+    sign."""
 
     def __init__(self, magnitude_bin, random_sign, signed_magnitude_idx):
         self.bin = magnitude_bin
@@ -27,7 +28,9 @@ def with_signs(magnitudes):
 def signed_bin(magnitude_bin, random_sign=None, seed=None, shape=None):
     """A magnitude bin, a number or one for each sample, with a random sign for each sample."""
     if not isinstance(magnitude_bin, (int, DataNode)):
-        raise Exception(f"`magnitude_bin` is {magnitude_bin}, expected an int from 0 to `num_magnitude_bins - 1`, or a `DataNode` of such")
+        raise Exception(
+            f"`magnitude_bin` is {magnitude_bin}, expected an int from 0 to `num_magnitude_bins - 1`, or a `DataNode` of such"
+        )
     if random_sign is not None and (seed is not None or shape is not None):
         raise Exception("`random_sign` is given, and so are `seed` or `shape`, which are for drawing it")
     if random_sign is None:

@@ -12,5 +12,6 @@ def _among(first, last, ops, chosen, args, kwargs):
 
 
 def select(ops, selected_op_idx, *op_args, **op_kwargs):
-    """What `ops[selected_op_idx]` makes of the arguments, where the index is one for each sample: halves are split again and again."""
+    """What `ops[selected_op_idx]` makes of the arguments, where the index is one for each sample: halves are split
+    again and again."""
     return _among(0, len(ops) - 1, ops, selected_op_idx, op_args, op_kwargs)

@@ -1,4 +1,5 @@
-"""What the automatic augmentations share: translations by the size of images or by pixels, and selection with a good error."""
+"""What the automatic augmentations share: translations by the size of images or by pixels, and selection with a good
+error."""
 
 from .. import augmentations as a
 from ._args import MissingArgException
@@ -10,17 +11,25 @@ def _limits(use_shape, absolute, relative, default_absolute, default_relative):
     if not isinstance(use_shape, bool):
         raise Exception(f"`use_shape` is {use_shape}, expected True or False")
     if use_shape and absolute is not None:
-        raise Exception("`max_translate_abs` is in pixels; with shapes of images translations are parts of them: `max_translate_rel`")
+        raise Exception(
+            "`max_translate_abs` is in pixels; with shapes of images translations are parts of them: `max_translate_rel`"
+        )
     if not use_shape and relative is not None:
-        raise Exception("`max_translate_rel` is a part of an image's shape, which is not given; pixels are `max_translate_abs`")
+        raise Exception(
+            "`max_translate_rel` is a part of an image's shape, which is not given; pixels are `max_translate_abs`"
+        )
     given, default = (relative, default_relative) if use_shape else (absolute, default_absolute)
     limit = default if given is None else given
     return tuple(limit) if isinstance(limit, (tuple, list)) else (limit, limit)
 
 
-def get_translations(use_shape, default_translate_abs, default_translate_rel, max_translate_abs=None, max_translate_rel=None):
+def get_translations(
+    use_shape, default_translate_abs, default_translate_rel, max_translate_abs=None, max_translate_rel=None
+):
     """[horizontal, vertical] translation."""
-    height, width = _limits(use_shape, max_translate_abs, max_translate_rel, default_translate_abs, default_translate_rel)
+    height, width = _limits(
+        use_shape, max_translate_abs, max_translate_rel, default_translate_abs, default_translate_rel
+    )
     x, y = (a.translate_x, a.translate_y) if use_shape else (a.translate_x_no_shape, a.translate_y_no_shape)
     return [x.augmentation((0, width), True), y.augmentation((0, height), True)]
 
@@ -44,7 +53,9 @@ def without(augmentations, excluded, suite):
     names = [augmentation.name for augmentation in augmentations]
     for name in excluded or ():
         if name not in names:
-            raise Exception(f"`excluded` names `{name}`, and {suite} has no such augmentation. It has {', '.join(names)}.")
+            raise Exception(
+                f"`excluded` names `{name}`, and {suite} has no such augmentation. It has {', '.join(names)}."
+            )
     return [augmentation for augmentation in augmentations if augmentation.name not in (excluded or ())]
 
 

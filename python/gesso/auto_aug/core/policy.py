@@ -6,7 +6,8 @@ from ._augmentation import Augmentation
 
 
 class Policy:
-    """A name, a number of magnitude bins, and sub-policies: lists of (augmentation, probability, magnitude bin or None).
+    """A name, a number of magnitude bins, and sub-policies: lists of (augmentation, probability, magnitude bin or
+    None).
 
     For each sample one sub-policy is drawn; its augmentations are applied in order, each with its probability.
     """
@@ -30,9 +31,13 @@ class Policy:
             raise Exception(f"a step of a sub-policy is {step}, expected (augmentation, probability, magnitude)")
         augmentation, probability, magnitude = step
         if not isinstance(augmentation, Augmentation):
-            raise Exception(f"a step of a sub-policy has `{augmentation}`, expected an augmentation: a function that `@augmentation` marks")
+            raise Exception(
+                f"a step of a sub-policy has `{augmentation}`, expected an augmentation: a function that `@augmentation` marks"
+            )
         if not isinstance(probability, (float, int)) or not 0 <= probability <= 1:
-            raise Exception(f"the probability of the augmentation `{augmentation.name}` is `{probability}`, expected a number from 0 to 1")
+            raise Exception(
+                f"the probability of the augmentation `{augmentation.name}` is `{probability}`, expected a number from 0 to 1"
+            )
         if probability == 0:
             warnings.warn(
                 f"the policy `{self.name}` has the augmentation `{augmentation.name}` with a probability of 0: it is never applied",
@@ -68,7 +73,9 @@ class Policy:
         return {augmentation.name: augmentation for augmentation in sorted(found, key=lambda one: one.name)}
 
     def __repr__(self):
-        steps = [repr([(one.name, p, magnitude) for one, p, magnitude in sub_policy]) for sub_policy in self.sub_policies]
+        steps = [
+            repr([(one.name, p, magnitude) for one, p, magnitude in sub_policy]) for sub_policy in self.sub_policies
+        ]
         named = [f"'{name}': {one!r}" for name, one in self.augmentations.items()]
 
         def lines(parts):

@@ -29,8 +29,8 @@ def _specification(batch):
 class DALIGenericPeekableIterator(DALIGenericIterator):
     """Batches as dictionaries of `jax.Array`s, all of the same types and shapes; `output_map` names the outputs.
 
-    `peek` gives the next batch without taking it, `peek_async` a future of it. The arguments are those of `DALIGenericIterator`.
-    """
+    `peek` gives the next batch without taking it, `peek_async` a future of it. The arguments are those of
+    `DALIGenericIterator`."""
 
     def __init__(
         self,

@@ -10,7 +10,8 @@ from ..._callbacks.python_function import PythonFunction
 
 
 class JaxFunction(PythonFunction):
-    """Calls `function` with the batch of each input as one `jax.Array`, whose first dimension counts samples; it returns such arrays."""
+    """Calls `function` with the batch of each input as one `jax.Array`, whose first dimension counts samples; it
+    returns such arrays."""
 
     schema_name = "JaxFunction"
     _by_batch = True
@@ -19,7 +20,9 @@ class JaxFunction(PythonFunction):
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise ValueError(f"`sharding` is a `{type(sharding).__name__}`, expected a `jax.sharding.Sharding`")
         if sharding is not None and jax.local_device_count() != 1:
-            raise NotImplementedError(f"`sharding` in a process with {jax.local_device_count()} devices: expected one, and others in other processes")
+            raise NotImplementedError(
+                f"`sharding` in a process with {jax.local_device_count()} devices: expected one, and others in other processes"
+            )
         super().__init__(function, **keywords)
         self._sharding, self._preserve = sharding, preserve
 
@@ -33,7 +36,12 @@ class JaxFunction(PythonFunction):
         outputs = super().run_python(node, inputs, batch_size)
         for i, (output, batch) in enumerate(zip(outputs, inputs)):
             # A layout goes on, where the author gave none and it fits.
-            if i >= len(self.layouts) and output.arrays and batch.arrays and output.arrays[0].ndim == batch.arrays[0].ndim:
+            if (
+                i >= len(self.layouts)
+                and output.arrays
+                and batch.arrays
+                and output.arrays[0].ndim == batch.arrays[0].ndim
+            ):
                 output.layout = batch.layout
         return outputs
 
@@ -46,7 +54,9 @@ class JaxFunction(PythonFunction):
 
     def _array(self, arrays):
         if len({array.shape for array in arrays}) > 1:
-            raise RuntimeError(f"samples of {len({array.shape for array in arrays})} shapes cannot be one array: resize, crop or pad them before")
+            raise RuntimeError(
+                f"samples of {len({array.shape for array in arrays})} shapes cannot be one array: resize, crop or pad them before"
+            )
         array = jax.numpy.asarray(np.stack(arrays))
         if self._sharding is None:
             return array
@@ -66,10 +76,10 @@ class JaxFunction(PythonFunction):
 def jax_function(function=None, num_outputs=1, output_layouts=None, sharding=None, device=None, preserve=True):
     """Makes a function of `jax.Array`s one of `DataNode`s, for definitions of pipelines; also as a decorator.
 
-    The function gets whole batches, whose samples have one shape. num_outputs: how many arrays it returns; 0: None. output_layouts: those of the samples;
-    absent: an output has the layout of the input at its place, if they have as many dimensions. sharding: the arrays are global ones. device: where the
-    outputs are, "cpu" or "gpu"; absent: where the inputs are. preserve: whether it runs though nobody reads its outputs.
-    """
+    The function gets whole batches, whose samples have one shape. num_outputs: how many arrays it returns; 0: None.
+    output_layouts: those of the samples; absent: an output has the layout of the input at its place, if they have as
+    many dimensions. sharding: the arrays are global ones. device: where the outputs are, "cpu" or "gpu"; absent: where
+    the inputs are. preserve: whether it runs though nobody reads its outputs."""
 
     def decorate(function):
         @functools.wraps(function)

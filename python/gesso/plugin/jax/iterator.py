@@ -35,9 +35,13 @@ class DALIGenericIterator(BaseIterator):
         sharding=None,
         pmap_compatible=None,
     ):
-        assert sharding is None or isinstance(sharding, jax.sharding.Sharding), "`sharding` is a `jax.sharding.Sharding`"
+        assert sharding is None or isinstance(sharding, jax.sharding.Sharding), (
+            "`sharding` is a `jax.sharding.Sharding`"
+        )
         if last_batch_policy == LastBatchPolicy.PARTIAL:
-            raise AssertionError(_context.add_words("arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"))
+            raise AssertionError(
+                _context.add_words("arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL")
+            )
         self.output_map = _distinct(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
@@ -54,12 +58,17 @@ class DALIGenericIterator(BaseIterator):
         self._take_first_batch()
 
     def _convert(self, outputs):
-        return {name: self._joined([_array(pipe_outputs[i]) for pipe_outputs in outputs]) for i, name in enumerate(self.output_map)}
+        return {
+            name: self._joined([_array(pipe_outputs[i]) for pipe_outputs in outputs])
+            for i, name in enumerate(self.output_map)
+        }
 
     def _joined(self, parts):
         if self._num_gpus == 1 and self._sharding is None and not self._pmap_compatible:
             return parts[0]
-        assert all(part.shape == parts[0].shape for part in parts), f"the shards differ in shape: {[part.shape for part in parts]}"
+        assert all(part.shape == parts[0].shape for part in parts), (
+            f"the shards differ in shape: {[part.shape for part in parts]}"
+        )
         if self._sharding is not None:
             mesh = getattr(self._sharding, "mesh", None)
             count = mesh.size if mesh is not None else len(self._sharding.device_set)

@@ -18,8 +18,8 @@ numba = _extras.needed("numba", "`gesso.plugin.numba`")
 class NumbaFunction(PythonFunction):
     """Calls `run_fn(outputs..., inputs...)`, compiled by numba, which writes into the outputs.
 
-    out_types, in_types, outs_ndim, ins_ndim: types and ranks. setup_fn(output shapes, input shapes): sets the outputs' shapes of a batch; without it
-    they are those of the inputs. batch_processing: lists of samples in place of samples.
+    out_types, in_types, outs_ndim, ins_ndim: types and ranks. setup_fn(output shapes, input shapes): sets the outputs'
+    shapes of a batch; without it they are those of the inputs. batch_processing: lists of samples in place of samples.
     """
 
     def __init__(
@@ -76,7 +76,9 @@ class NumbaFunction(PythonFunction):
         self._check_inputs(inputs)
         count = len(inputs[0].arrays) if inputs else batch_size
         shapes = self._shapes(inputs, count)
-        outs = [[np.empty(shape, to_numpy_type(dtype)) for shape in column] for column, dtype in zip(shapes, self.out_types)]
+        outs = [
+            [np.empty(shape, to_numpy_type(dtype)) for shape in column] for column, dtype in zip(shapes, self.out_types)
+        ]
         if self.batch_processing:
             lists = [numba.typed.List(column) for column in (*outs, *(batch.arrays for batch in inputs))]
             self._run(*lists)

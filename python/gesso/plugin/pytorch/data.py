@@ -17,12 +17,21 @@ from .iterator import DALIRaggedIterator
 class PipelineDataset(IterableDataset):
     """A data set whose items are whole batches of a pipeline with a reader: `DataLoader(dataset, batch_size=None)`.
 
-    define: a function with the decorator `pipeline_def`; it takes `shard_id` and `num_shards` and gives them to its reader, and each worker process of a
-    loader reads a shard of its own. output_map, reader_name, output_types, last_batch_policy: as in `DALIRaggedIterator`. settings: arguments of
-    `define`, such as `batch_size`. A worker process is not needed: the pipeline has threads of its own and prepares batches ahead.
-    """
+    define: a function with the decorator `pipeline_def`; it takes `shard_id` and `num_shards` and gives them to its
+    reader, and each worker process of a loader reads a shard of its own. output_map, reader_name, output_types,
+    last_batch_policy: as in `DALIRaggedIterator`. settings: arguments of `define`, such as `batch_size`. A worker
+    process is not needed: the pipeline has threads of its own and prepares batches ahead."""
 
-    def __init__(self, define, output_map, reader_name, *, output_types=None, last_batch_policy=LastBatchPolicy.PARTIAL, **settings):
+    def __init__(
+        self,
+        define,
+        output_map,
+        reader_name,
+        *,
+        output_types=None,
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+        **settings,
+    ):
         self._define, self._settings = define, settings
         self._options = {
             "output_map": output_map,
@@ -54,7 +63,8 @@ class PipelineDataset(IterableDataset):
 
 
 class _Applied:
-    """A function of operators, applied to data that a loader brings. Its pipeline is made in the process where it is used."""
+    """A function of operators, applied to data that a loader brings. Its pipeline is made in the process where it is
+    used."""
 
     def __init__(self, function, batch_size, num_threads, seed):
         self._function, self._batch_size, self._num_threads, self._seed = function, batch_size, num_threads, seed
@@ -107,8 +117,8 @@ class Transform(_Applied):
 
         dataset = ImageFolder(root, loader=lambda path: open(path, "rb").read(), transform=Transform(augment))
 
-    Each parameter of the function takes one value: an array, or the bytes of a file. `Collate` does the same for a whole batch, which is faster.
-    """
+    Each parameter of the function takes one value: an array, or the bytes of a file. `Collate` does the same for a
+    whole batch, which is faster."""
 
     def __init__(self, function, num_threads=1, seed=None):
         super().__init__(function, 1, num_threads, seed)
@@ -119,10 +129,11 @@ class Transform(_Applied):
 
 
 class Collate(_Applied):
-    """Makes a batch of samples that a map-style data set gave: `DataLoader(dataset, batch_size, collate_fn=Collate(function, batch_size))`.
+    """Makes a batch of samples that a map-style data set gave:
+    `DataLoader(dataset, batch_size, collate_fn=Collate(function, batch_size))`.
 
-    The samples are tuples with a value for each parameter of the function; values behind them, such as labels, become tensors as they are.
-    """
+    The samples are tuples with a value for each parameter of the function; values behind them, such as labels, become
+    tensors as they are."""
 
     def __init__(self, function, batch_size, num_threads=1, seed=None):
         super().__init__(function, batch_size, num_threads, seed)

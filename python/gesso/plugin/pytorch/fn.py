@@ -8,7 +8,8 @@ from . import tensors
 
 
 class TorchPythonFunction(PythonFunction):
-    """As `PythonFunction`, with PyTorch's tensors in place of arrays; on the GPU, where the operator is there and the process has one."""
+    """As `PythonFunction`, with PyTorch's tensors in place of arrays; on the GPU, where the operator is there and the
+    process has one."""
 
     schema_name = "TorchPythonFunction"
     _by_batch = False

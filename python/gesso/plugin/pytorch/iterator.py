@@ -5,12 +5,14 @@ from . import tensors
 
 
 class DALIGenericIterator(BaseIterator):
-    """Iterates over the batches of one or several pipelines: a list with a dictionary (name > tensor) for each pipeline.
+    """Iterates over the batches of one or several pipelines: a list with a dictionary (name > tensor) for each
+    pipeline.
 
-    pipelines: a pipeline or a list. output_map: names of the outputs. reader_name: the reader that says how long an epoch is; else `size` does, the
-    samples of an epoch over all pipelines (-1: until the source ends). last_batch_policy: what becomes of a last batch that is not full.
-    last_batch_padded: whether the data repeats its last sample (without a reader's name). auto_reset: whether an epoch's end begins the next.
-    prepare_first_batch: whether the first batch is made at once. dynamic_shape: not needed, shapes may always differ from batch to batch.
+    pipelines: a pipeline or a list. output_map: names of the outputs. reader_name: the reader that says how long an
+    epoch is; else `size` does, the samples of an epoch over all pipelines (-1: until the source ends).
+    last_batch_policy: what becomes of a last batch that is not full. last_batch_padded: whether the data repeats its
+    last sample (without a reader's name). auto_reset: whether an epoch's end begins the next. prepare_first_batch:
+    whether the first batch is made at once. dynamic_shape: not needed, shapes may always differ from batch to batch.
 
     The tensors share memory with what the pipeline made; each batch has memory of its own.
     """
@@ -51,7 +53,9 @@ class DALIGenericIterator(BaseIterator):
                 raise RuntimeError(
                     f"The pipeline has {len(one)} outputs, but `output_map` names {len(self.output_map)}: {self.output_map}."
                 )
-        return [{name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs]
+        return [
+            {name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs
+        ]
 
     def _cut(self, batches):
         """With the policy PARTIAL: without the samples that only fill the last batch."""
@@ -97,10 +101,11 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 
 class DALIRaggedIterator(DALIGenericIterator):
-    """`DALIGenericIterator` for samples of different shapes. `output_types` says for each output what is made of a batch:
+    """`DALIGenericIterator` for samples of different shapes. `output_types` says for each output what is made of a
+    batch:
 
-    DENSE_TAG: one tensor (all samples have one shape); SPARSE_LIST_TAG: a list with a tensor for each sample; SPARSE_COO_TAG: a sparse
-    tensor.
+    DENSE_TAG: one tensor (all samples have one shape); SPARSE_LIST_TAG: a list with a tensor for each sample;
+    SPARSE_COO_TAG: a sparse tensor.
     """
 
     DENSE_TAG = "dense"
@@ -125,7 +130,9 @@ class DALIRaggedIterator(DALIGenericIterator):
         assert output_types is None or set(output_types) <= set(self._MAKERS), (
             f"`output_types` should be some of {sorted(self._MAKERS)}, got {output_types}"
         )
-        assert output_types is None or len(output_types) == len(output_map), "`output_types` needs a type for each of `output_map`"
+        assert output_types is None or len(output_types) == len(output_map), (
+            "`output_types` needs a type for each of `output_map`"
+        )
         self._output_types = output_types or [self.DENSE_TAG] * len(output_map)
         super().__init__(
             pipelines,

@@ -8,8 +8,8 @@ from collections import deque
 class LoaderEvaluator:
     """Wraps a `DataLoader`, or anything with a length that is iterated over.
 
-    mode: "log" notes how long each batch took; "replay" keeps the last `num_cached_batches` batches of one pass, and gives them again and again. The
-    difference is what the loader costs. metrics_file: where `save_metrics` writes.
+    mode: "log" notes how long each batch took; "replay" keeps the last `num_cached_batches` batches of one pass, and
+    gives them again and again. The difference is what the loader costs. metrics_file: where `save_metrics` writes.
     """
 
     def __init__(self, dataloader, mode="log", num_cached_batches=20, metrics_file=None):
@@ -71,7 +71,9 @@ class LoaderEvaluator:
     def print_summary(self):
         """Prints what was measured."""
         print(f"mode: {self.mode}")
-        print(f"samples: {len(self.dataloader.dataset)}" if hasattr(self.dataloader, "dataset") else "samples: not known")
+        print(
+            f"samples: {len(self.dataloader.dataset)}" if hasattr(self.dataloader, "dataset") else "samples: not known"
+        )
         print(f"batches: {len(self)}, kept: {len(self.cached_batches)} of at most {self.num_cached_batches}")
         for name, value in self.get_metrics().items():
             if name.endswith(("_time", "_batches")) and name != "cached_batches":

@@ -52,8 +52,8 @@ _under_way = collections.deque()
 
 @contextlib.contextmanager
 def _lent(batch):
-    """Views of the samples on the GPU, to be copied in PyTorch's current stream: one of all or None, and one of each. Nobody waits: the batch's
-    memory stays until that is done, and is used again after it."""
+    """Views of the samples on the GPU, to be copied in PyTorch's current stream: one of all or None, and one of each.
+    Nobody waits: the batch's memory stays until that is done, and is used again after it."""
     device = torch.device("cuda", batch.device_id())
     view = lambda array: torch.as_tensor(_View(array), device=device)
     with torch.cuda.device(device):
@@ -82,20 +82,29 @@ def samples(batch):
     """A tensor for each sample."""
     if _is_on_device(batch):
         with _lent(batch) as (whole, each):
-            return list(whole.clone(memory_format=torch.contiguous_format)) if whole is not None else [view.clone() for view in each]
+            return (
+                list(whole.clone(memory_format=torch.contiguous_format))
+                if whole is not None
+                else [view.clone() for view in each]
+            )
     return [_placed(of_array(np.asarray(array)), batch) for array in batch.arrays]
 
 
 def sparse(batch):
-    """A batch of samples of different shapes as one sparse tensor in coordinates; what a sample does not reach is zero."""
+    """A batch of samples of different shapes as one sparse tensor in coordinates; what a sample does not reach is
+    zero."""
     arrays = [np.asarray(array) for array in batch.arrays]
     if not arrays:
         return torch.empty(0)
     shape = (len(arrays), *np.max([array.shape for array in arrays], axis=0))
     places = [np.indices(array.shape).reshape(array.ndim, -1) for array in arrays]
-    indices = np.concatenate([np.vstack([np.full((1, place.shape[1]), i), place]) for i, place in enumerate(places)], axis=1)
+    indices = np.concatenate(
+        [np.vstack([np.full((1, place.shape[1]), i), place]) for i, place in enumerate(places)], axis=1
+    )
     values = np.concatenate([array.ravel() for array in arrays])
-    tensor = torch.sparse_coo_tensor(torch.from_numpy(indices), of_array(values), tuple(map(int, shape)), check_invariants=True)
+    tensor = torch.sparse_coo_tensor(
+        torch.from_numpy(indices), of_array(values), tuple(map(int, shape)), check_invariants=True
+    )
     return _placed(tensor, batch)
 
 

@@ -36,7 +36,8 @@ fn page(packets: &[&[u8]], position: i64, number: u32, flags: u8) -> Vec<u8> {
     page
 }
 
-/// An Ogg of some hundred bytes whose codebooks claim so many entries of so many dimensions, with vectors of kind `kind`.
+/// An Ogg of some hundred bytes whose codebooks claim so many entries of so many dimensions, with vectors of kind
+/// `kind`.
 fn claims(books: &[(u64, u64, u64)]) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.put(books.len() as u64 - 1, 8);

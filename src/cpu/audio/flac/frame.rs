@@ -125,7 +125,8 @@ impl FrameHeader {
         is_right.then_some(Self { size, channels, bits: width, number, counts_samples, length: length + 1 })
     }
 
-    /// The samples of each channel up to this frame's end, in a file whose frames are of `longest` samples or, its last one, fewer.
+    /// The samples of each channel up to this frame's end, in a file whose frames are of `longest` samples or, its last
+    /// one, fewer.
     pub(crate) fn end(&self, longest: usize) -> Option<u64> {
         let start =
             if self.counts_samples { self.number } else { self.number.checked_mul(longest as u64)? };

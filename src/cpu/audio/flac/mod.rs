@@ -15,8 +15,8 @@ pub(crate) const OGG_MARK: &[u8] = b"\x7fFLAC";
 const OGG_HEAD: usize = 4;
 /// Bytes of the first block, which says what the stream is.
 const STREAM_INFO: usize = 34;
-/// Bytes at a file's end in which its last frame begins, where no header says how long it is; and places there that look like one, which are
-/// tried.
+/// Bytes at a file's end in which its last frame begins, where no header says how long it is; and places there that
+/// look like one, which are tried.
 const LAST_FRAME: usize = 1 << 20;
 const MAX_TRIES: usize = 64;
 

@@ -1,4 +1,5 @@
-//! One channel of a frame of FLAC: a prediction from the samples before, and what is left of it. It must not know frames.
+//! One channel of a frame of FLAC: a prediction from the samples before, and what is left of it. It must not know
+//! frames.
 
 use crate::cpu::audio::bits::HighFirst;
 

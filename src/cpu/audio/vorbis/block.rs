@@ -1,4 +1,5 @@
-//! Audio packets of Vorbis to frames: spectra of floors and residues, their transforms, and sums of blocks that overlap. It must not know pages.
+//! Audio packets of Vorbis to frames: spectra of floors and residues, their transforms, and sums of blocks that
+//! overlap. It must not know pages.
 
 use super::floor0::Filter;
 use super::floor1::Heights;

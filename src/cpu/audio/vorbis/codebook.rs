@@ -1,4 +1,5 @@
-//! Codebooks of Vorbis: codes of Huffman's kind for entries, and vectors that entries stand for. It must not know what they are for.
+//! Codebooks of Vorbis: codes of Huffman's kind for entries, and vectors that entries stand for. It must not know what
+//! they are for.
 
 use super::{Budget, damaged};
 use crate::cpu::audio::bits::LowFirst;
@@ -18,7 +19,8 @@ pub(crate) struct Codebook {
     pub(crate) dimensions: usize,
     /// With a code or without.
     pub(crate) entries: usize,
-    /// For the next bits, lowest first: the entry of the code that they begin with, and in the lowest byte its length, 0 if it is a longer one.
+    /// For the next bits, lowest first: the entry of the code that they begin with, and in the lowest byte its length,
+    /// 0 if it is a longer one.
     short: Vec<u32>,
     /// The longer ones, as numbers whose highest bit is a code's first, in their order.
     long: Vec<Code>,

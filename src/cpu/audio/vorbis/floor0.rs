@@ -1,4 +1,5 @@
-//! Floors of Vorbis that are filters by line spectral pairs (kind 0), which early encoders wrote. It must not know residues.
+//! Floors of Vorbis that are filters by line spectral pairs (kind 0), which early encoders wrote. It must not know
+//! residues.
 
 use std::f64::consts::PI;
 

@@ -46,8 +46,8 @@ impl Imdct {
         size / 4 * 4 * size_of::<Complex32>() + size / 2 * size_of::<f32>()
     }
 
-    /// Makes of as many coefficients as half a block has samples that block's middle half, in their place. The quarter in front is the first
-    /// half of it backwards with the other sign, the quarter behind the second half backwards.
+    /// Makes of as many coefficients as half a block has samples that block's middle half, in their place. The quarter
+    /// in front is the first half of it backwards with the other sign, the quarter behind the second half backwards.
     pub(crate) fn run(&mut self, data: &mut [f32]) {
         let Self { fft, twiddles, values, scratch, .. } = self;
         let last = data.len().wrapping_sub(1);

@@ -1,6 +1,8 @@
-//! Vorbis in Ogg. Audio packets become frames here; the files beside it have a header's parts each. It must not know operators.
+//! Vorbis in Ogg. Audio packets become frames here; the files beside it have a header's parts each. It must not know
+//! operators.
 //!
-//! A header decides how large tables are, and a file of some hundred bytes could ask for terabytes: [`Budget`] bounds them all together.
+//! A header decides how large tables are, and a file of some hundred bytes could ask for terabytes: [`Budget`] bounds
+//! them all together.
 
 mod block;
 mod codebook;
@@ -17,7 +19,8 @@ use block::Blocks;
 pub(crate) use setup::is_vorbis;
 use setup::{Identification, Setup};
 
-/// Entries of all codebooks of a stream (encoders make some 20,000). Stops a header of some bytes from making tables of gigabytes.
+/// Entries of all codebooks of a stream (encoders make some 20,000). Stops a header of some bytes from making tables of
+/// gigabytes.
 const MAX_ENTRIES: usize = 1 << 19;
 /// Numbers of all their vectors (encoders make some 100,000).
 const MAX_VALUES: usize = 1 << 21;
@@ -111,7 +114,8 @@ fn frames(mut packets: Packets<'_>, identification: &Identification, setup: &Set
             last_size = Some(size);
         }
         if let Some(position) = position {
-            // As in libsndfile, a stream that was cut from another one may begin elsewhere than at 0, but nothing is left out in front.
+            // As in libsndfile, a stream that was cut from another one may begin elsewhere than at 0, but nothing is
+            // left out in front.
             start.get_or_insert(position.saturating_sub(frames).max(0));
             end = position;
         }

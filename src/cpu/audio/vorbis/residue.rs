@@ -63,7 +63,8 @@ impl Residue {
             }
             classes.push(passes);
         }
-        // As many digits as the book has dimensions. With one class there is one combination, however many digits it has.
+        // As many digits as the book has dimensions. With one class there is one combination, however many digits it
+        // has.
         let combinations = books.get(class_book).and_then(|book| {
             let digits = u32::try_from(book.dimensions).ok()?;
             count.checked_pow(digits).filter(|&combinations| combinations <= book.entries)
@@ -74,8 +75,8 @@ impl Residue {
         Ok(Self { kind, begin, end, partition, class_book, combinations, classes })
     }
 
-    /// Adds residues to the spectra `data`, each of `size` coefficients, of those channels that `is_used` says. Where the packet ends, what
-    /// there is stays.
+    /// Adds residues to the spectra `data`, each of `size` coefficients, of those channels that `is_used` says. Where
+    /// the packet ends, what there is stays.
     pub(crate) fn decode(
         &self,
         bits: &mut LowFirst<'_>,

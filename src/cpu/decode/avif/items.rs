@@ -1,5 +1,5 @@
-//! The items of an AVIF, which are its pictures: where they lie in the file, and their properties (ISO/IEC 23008-12 and 14496-12). It
-//! must not know pixels.
+//! The items of an AVIF, which are its pictures: where they lie in the file, and their properties (ISO/IEC 23008-12 and
+//! 14496-12). It must not know pixels.
 //!
 //! ```text
 //! meta ─┬─ pitm  which item is the picture          iref  which one is its alpha

@@ -1,5 +1,5 @@
-//! One picture of AV1 to 8 bits, rounded as libavif does; chroma between its samples is interpolated as that of videos. It must not know
-//! boxes.
+//! One picture of AV1 to 8 bits, rounded as libavif does; chroma between its samples is interpolated as that of videos.
+//! It must not know boxes.
 
 use super::items::Item;
 use crate::cpu::av1::{self, IDENTITY};
@@ -113,8 +113,8 @@ fn same_size([width, height]: [usize; 2], [said_width, said_height]: [usize; 2])
     )))
 }
 
-/// Samples of more than 8 bits and of full range as if they were 8 bits with bits behind them: the largest becomes exactly 255, which
-/// shifting makes nearly 256.
+/// Samples of more than 8 bits and of full range as if they were 8 bits with bits behind them: the largest becomes
+/// exactly 255, which shifting makes nearly 256.
 struct Widened<'a> {
     picture: &'a av1::Picture,
     depth: u32,

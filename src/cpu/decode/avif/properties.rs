@@ -28,7 +28,8 @@ pub(super) struct Properties {
     pub(super) depth: usize,
     /// Whether it has luma only.
     pub(super) gray: bool,
-    /// The number of its matrix, and whether samples take the whole range of their bits; where not said here, the stream says it.
+    /// The number of its matrix, and whether samples take the whole range of their bits; where not said here, the
+    /// stream says it.
     pub(super) colors: Option<(u8, bool)>,
     /// The part of it that is shown.
     pub(super) window: Option<Window>,
@@ -167,7 +168,8 @@ fn associated(iprp: &[u8], id: u32) -> Result<Vec<(usize, bool)>> {
     Err(Error::invalid(format!("damaged or truncated header: no properties of item {id}")))
 }
 
-/// EXIF's number for quarter turns against the clock, then mirrored: top and bottom change places (0), or left and right (1).
+/// EXIF's number for quarter turns against the clock, then mirrored: top and bottom change places (0), or left and
+/// right (1).
 fn exif_number(turns: u8, mirror: Option<u8>) -> u32 {
     match (turns, mirror) {
         (0, Some(0)) | (2, Some(1)) => 4,

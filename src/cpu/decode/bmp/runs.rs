@@ -9,8 +9,8 @@ const END_OF_ROW: u8 = 0;
 const END: u8 = 1;
 const MOVE: u8 = 2;
 
-/// Numbers of colours, a byte for each pixel, or its three samples where there is no palette; the uppermost row first. Pixels of which no run
-/// tells are 0, and those outside of the picture are left out.
+/// Numbers of colours, a byte for each pixel, or its three samples where there is no palette; the uppermost row first.
+/// Pixels of which no run tells are 0, and those outside of the picture are left out.
 pub(super) fn decode(file: &File<'_>) -> Result<Vec<u8>> {
     let mut canvas =
         Canvas { pixels: vec![0; file.width * file.height * file.bits.div_ceil(8)], file, x: 0, y: 0 };

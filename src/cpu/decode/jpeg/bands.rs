@@ -28,7 +28,8 @@ use crate::cpu::decode::RowSink;
 
 /// Rows of MCUs of the smallest band: two more are decoded for it.
 const MIN_ROWS: usize = 4;
-/// Rows of MCUs of a band that is drawn by another thread than the one that decodes: more are drawn late, of fewer the two more count.
+/// Rows of MCUs of a band that is drawn by another thread than the one that decodes: more are drawn late, of fewer the
+/// two more count.
 const DRAWN_ROWS: usize = 12;
 /// Bands for each thread that may wait to be drawn; the thread that decodes draws what would be more.
 const MAX_WAITING: usize = 2;
@@ -78,7 +79,8 @@ impl<'a> Bands<'a> {
         Some(bands)
     }
 
-    /// Draws as many bands as there are threads, or fewer of `least` rows of MCUs; `draw` is told whether it is the first one.
+    /// Draws as many bands as there are threads, or fewer of `least` rows of MCUs; `draw` is told whether it is the
+    /// first one.
     pub(super) fn draw(
         &self,
         layout: &Layout,

@@ -26,8 +26,9 @@ impl Data {
         self.buffer.capacity()
     }
 
-    /// Takes the entropy-coded data from the beginning of `from`: each FF 00 is an FF, and RSTn in their order end segments. How
-    /// many bytes there were up to the marker that ends the scan. `None`: anything else, which libjpeg shall judge.
+    /// Takes the entropy-coded data from the beginning of `from`: each FF 00 is an FF, and RSTn in their order end
+    /// segments. How many bytes there were up to the marker that ends the scan. `None`: anything else, which libjpeg
+    /// shall judge.
     pub(super) fn read(&mut self, from: &[u8]) -> Option<usize> {
         let Self { buffer, length, ends } = self;
         // Nothing becomes longer.
@@ -106,13 +107,15 @@ impl Bits {
     }
 }
 
-/// Bytes that a refill within a block may begin at. The longest block has a DC code and 63 AC codes of 16 bits with 15 more each: 248 bytes.
+/// Bytes that a refill within a block may begin at. The longest block has a DC code and 63 AC codes of 16 bits with 15
+/// more each: 248 bytes.
 const WINDOW: usize = 512;
 
 /// The data from a block's beginning on, as much as any block has: no refill asks whether there is more.
 pub(super) type Window = [u8; WINDOW + 8];
 
-/// [`Bits`] while blocks are decoded from windows. The number that is kept is another one, which steps of look-ups simply add up to.
+/// [`Bits`] while blocks are decoded from windows. The number that is kept is another one, which steps of look-ups
+/// simply add up to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Near {
     at: usize,

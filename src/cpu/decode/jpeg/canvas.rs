@@ -1,4 +1,5 @@
-//! What an image, or a band of it, is drawn with: its samples, and the rows that are made of them. It must not know coefficients.
+//! What an image, or a band of it, is drawn with: its samples, and the rows that are made of them. It must not know
+//! coefficients.
 
 use super::Kind;
 use super::layout::Layout;

@@ -1,5 +1,5 @@
-//! The data of a sequential scan that has all components: decoded in the order of its MCUs, and drawn. It must not know who draws
-//! which part of an image.
+//! The data of a sequential scan that has all components: decoded in the order of its MCUs, and drawn. It must not know
+//! who draws which part of an image.
 
 use super::bits::{Bits, Data};
 use super::canvas::Canvas;
@@ -125,7 +125,8 @@ impl<'a> Cursor<'a> {
         self.next / self.across
     }
 
-    /// Decodes a batch from (`column`, `row`) on to `groups`; of the first row only what is not before the first segment.
+    /// Decodes a batch from (`column`, `row`) on to `groups`; of the first row only what is not before the first
+    /// segment.
     pub(super) fn batch(&mut self, (column, row): (usize, usize), groups: &mut [Group]) -> Option<()> {
         let batch = &self.coded.batch;
         let per_mcu = batch.places.len() / batch.mcus;
@@ -175,7 +176,8 @@ pub(super) fn draw(
             canvas.up_to(row + 1, out);
         }
         if row + 1 == layout.rows.end && row + 1 < down {
-            // Damage of what follows is nothing that libjpeg would refuse the file for, nor does it change what was before.
+            // Damage of what follows is nothing that libjpeg would refuse the file for, nor does it change what was
+            // before.
             return Some(());
         }
     }

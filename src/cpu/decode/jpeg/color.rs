@@ -1,5 +1,5 @@
-//! A row of samples to a row of pixels: chroma upsampled on the way, then libjpeg's integer conversion, to the bit. It must
-//! not know where rows are stored or which of them belong together.
+//! A row of samples to a row of pixels: chroma upsampled on the way, then libjpeg's integer conversion, to the bit. It
+//! must not know where rows are stored or which of them belong together.
 
 use super::transform::pair;
 use super::vector::{Vector, Vectors, Work};
@@ -14,8 +14,9 @@ pub(super) enum Chroma<'a> {
     Each(&'a [u8]),
     /// A sample for two pixels.
     Two(&'a [u8]),
-    /// Sixteenths of what becomes of a sample and its upper or lower neighbour, with a copy of the edge at both ends. Each makes
-    /// two pixels together with its left and its right neighbour; then the rounding of the even and of the odd pixels.
+    /// Sixteenths of what becomes of a sample and its upper or lower neighbour, with a copy of the edge at both ends.
+    /// Each makes two pixels together with its left and its right neighbour; then the rounding of the even and of the
+    /// odd pixels.
     Smooth(&'a [i16], [i16; 2]),
 }
 
@@ -70,8 +71,8 @@ trait Source {
     /// What one vector of pixels takes.
     type Piece;
 
-    /// All of it from a pixel on, which is even. An iterator and not a function of the place: then it is found out once that all
-    /// pieces are there.
+    /// All of it from a pixel on, which is even. An iterator and not a function of the place: then it is found out once
+    /// that all pieces are there.
     fn pieces<V: Vector>(&self, x: usize) -> impl Iterator<Item = Self::Piece>;
 
     /// Of the even and of the odd pixels: twice the distance from the middle.
@@ -176,8 +177,8 @@ fn steps<V: Vector, S: Source, const BGR: bool>(y: &[u8], [cb, cr]: &[S; 2], x: 
     }
 }
 
-/// Red, green and blue in 16 bits, not clamped, of doubled chroma. The products are rounded as libjpeg's tables are: this was
-/// checked for all 65,536 pairs.
+/// Red, green and blue in 16 bits, not clamped, of doubled chroma. The products are rounded as libjpeg's tables are:
+/// this was checked for all 65,536 pairs.
 #[inline(always)]
 fn rgb<V: Vector>(y: V, cb: V, cr: V) -> [V; 3] {
     const RED: i16 = 22970; // 1.402 * 2^14

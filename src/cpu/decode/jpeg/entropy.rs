@@ -48,8 +48,8 @@ impl Place {
     }
 }
 
-/// Where the coefficient at a zigzag position lies in a group, from its block's first one on. Positions behind a block's end are
-/// DC's place, which is written last.
+/// Where the coefficient at a zigzag position lies in a group, from its block's first one on. Positions behind a
+/// block's end are DC's place, which is written last.
 static SPREAD: [u8; 2048] = {
     let mut spread = [0; 2048];
     let mut k = 0;
@@ -74,11 +74,11 @@ fn place(k: u32, more: u8) -> usize {
 
 /// Decodes blocks to where `places` says, whatever was there before. Returns where the data go on.
 ///
-/// The end of a block is looked for after three look-ups, not after each: there are fewer branches that a processor guesses wrong. What
-/// the look-ups behind the end did is undone: they wrote to DC's place.
+/// The end of a block is looked for after three look-ups, not after each: there are fewer branches that a processor
+/// guesses wrong. What the look-ups behind the end did is undone: they wrote to DC's place.
 ///
-/// The first look-up after a refill takes its index from the bits as they were before, of which enough are left: so no look-up waits for a
-/// refill.
+/// The first look-up after a refill takes its index from the bits as they were before, of which enough are left: so no
+/// look-up waits for a refill.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2+lzcnt"))]
 pub(super) fn blocks(
     data: &[u8],
@@ -108,7 +108,8 @@ pub(super) fn blocks(
         near.skip(length);
         // So long that no index needs a check.
         let block: &mut [i16; 256] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
-        // Here and not for all blocks at once: it costs next to nothing beside look-ups, and brings the block into the first cache.
+        // Here and not for all blocks at once: it costs next to nothing beside look-ups, and brings the block into the
+        // first cache.
         for unit in block.chunks_exact_mut(8 * BLOCKS) {
             unit[..8].fill(0);
         }
@@ -170,7 +171,8 @@ fn rest_of_block(window: &Window, mut bits: Near, ac: &Ac, block: &mut [i16; 256
         }
         let top = bits.buffer;
         bits.refill(window);
-        // Each look-up in variables of its own. As an array they would live in memory, which costs more than the look-ups.
+        // Each look-up in variables of its own. As an array they would live in memory, which costs more than the
+        // look-ups.
         let start = Reached { buffer: bits.buffer, steps: bits.steps(k) };
         let first = start.look_up(top, ac, block);
         let second = first.look_up(first.buffer, ac, block);

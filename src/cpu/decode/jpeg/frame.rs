@@ -1,8 +1,8 @@
-//! What stands before the entropy-coded data: tables, frame and scan headers, for our own decoder. It must not know codes or
-//! pixels.
+//! What stands before the entropy-coded data: tables, frame and scan headers, for our own decoder. It must not know
+//! codes or pixels.
 //!
-//! `None` means here and in all of the decoder's files that libjpeg-turbo shall decode the file: because it is of a rare
-//! kind, or because something about it is odd. So nothing needs to be judged here, and nothing is forgiven.
+//! `None` means here and in all of the decoder's files that libjpeg-turbo shall decode the file: because it is of a
+//! rare kind, or because something about it is odd. So nothing needs to be judged here, and nothing is forgiven.
 
 use super::huffman::Spec;
 use super::transform;

@@ -149,8 +149,8 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
     Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
 }
 
-/// How often a decoder goes over the image, as far as headers tell: a scan more than [`limits::MAX_JPEG_SCANS`] at most. 1 for a header that
-/// cannot be read.
+/// How often a decoder goes over the image, as far as headers tell: a scan more than [`limits::MAX_JPEG_SCANS`] at
+/// most. 1 for a header that cannot be read.
 pub(in crate::cpu::decode) fn scans(bytes: &[u8]) -> u32 {
     let mut segments = Segments::new(bytes);
     let (mut components, mut several) = (0, false);

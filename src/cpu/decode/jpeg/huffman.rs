@@ -1,8 +1,9 @@
-//! Huffman tables as the decoders of entropy-coded data look them up, and the tables of files seen before. It must not know
-//! blocks.
+//! Huffman tables as the decoders of entropy-coded data look them up, and the tables of files seen before. It must not
+//! know blocks.
 //!
-//! A look-up takes the next [`AC_BITS`] bits and gets up to two codes with their numbers. The first one's number is in the
-//! table; the last one's is taken from the stream by a few instructions without a branch, so it may be longer than the look-up.
+//! A look-up takes the next [`AC_BITS`] bits and gets up to two codes with their numbers. The first one's number is in
+//! the table; the last one's is taken from the stream by a few instructions without a branch, so it may be longer than
+//! the look-up.
 
 use std::hint::select_unpredictable;
 use std::ops::Range;
@@ -95,8 +96,8 @@ pub(super) fn extend(bits: u64, size: u32) -> i32 {
     select_unpredictable(bits >> 63 == 0, value - (1 << size) + 1, value)
 }
 
-/// What some bits of the stream say: up to two numbers. Small, because tables that do not fit into the first cache cost more than
-/// anything that is done with them.
+/// What some bits of the stream say: up to two numbers. Small, because tables that do not fit into the first cache cost
+/// more than anything that is done with them.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(4))]
 pub(super) struct Entry {
@@ -109,7 +110,8 @@ pub(super) struct Entry {
     pub(super) number: u8,
 }
 
-/// What is done with the bits of a number to get it: by its size, plus 16 if its first bit is set. A bit mask, and what is added.
+/// What is done with the bits of a number to get it: by its size, plus 16 if its first bit is set. A bit mask, and what
+/// is added.
 pub(super) static NUMBERS: [[i16; 2]; 256] = {
     let mut numbers = [[0; 2]; 256];
     let mut size = 1;
@@ -166,16 +168,16 @@ pub(super) struct Dc {
 /// An AC table.
 #[derive(Debug, Clone)]
 pub(super) struct Ac {
-    /// Of each entry its length, and 256 times the positions to move on. Apart from the rest, because each look-up waits for the last one's
-    /// step, and so they stay in the first cache.
+    /// Of each entry its length, and 256 times the positions to move on. Apart from the rest, because each look-up
+    /// waits for the last one's step, and so they stay in the first cache.
     pub(super) steps: [u16; 1 << AC_BITS],
     pub(super) entries: [Entry; 1 << AC_BITS],
     pub(super) search: Search,
     pairs: bool,
 }
 
-/// Entries whose bits begin with a code and, if a number of `size` bits is behind it, with that number's first bit: those of a 0, then
-/// those of a 1, else none. `None` if a look-up of so many bits is shorter than that.
+/// Entries whose bits begin with a code and, if a number of `size` bits is behind it, with that number's first bit:
+/// those of a 0, then those of a 1, else none. `None` if a look-up of so many bits is shorter than that.
 fn beginnings(bits: u32, (length, code): (u32, u32), size: u32) -> Option<[Range<usize>; 2]> {
     let known = length + u32::from(size > 0);
     let (start, count) = (code << (bits - length.min(bits)), 1 << (bits - known.min(bits)));
@@ -228,8 +230,9 @@ impl Default for Ac {
 }
 
 impl Ac {
-    /// Makes another table of this one: for a small file fresh memory would cost as much as decoding a tenth of it. With `pairs` a look-up
-    /// gives two codes where they fit; that takes longer to make and pays for more than some kilobytes.
+    /// Makes another table of this one: for a small file fresh memory would cost as much as decoding a tenth of it.
+    /// With `pairs` a look-up gives two codes where they fit; that takes longer to make and pays for more than some
+    /// kilobytes.
     fn become_that_of(&mut self, spec: &Spec, pairs: bool) {
         let Self { steps, entries, .. } = self;
         let mut done = 0;

@@ -1,5 +1,5 @@
-//! How big everything is: samples of a block, planes of samples, how chroma is upsampled, and which MCUs are needed. It must
-//! not know bytes of a file.
+//! How big everything is: samples of a block, planes of samples, how chroma is upsampled, and which MCUs are needed. It
+//! must not know bytes of a file.
 
 use super::frame::{Frame, Stored};
 use super::{Ask, Kind};

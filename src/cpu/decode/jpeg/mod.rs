@@ -1,5 +1,5 @@
-//! JPEG: our own decoder, and libjpeg-turbo for what that one leaves. It must not know other formats, except that TIFF may hold
-//! JPEGs.
+//! JPEG: our own decoder, and libjpeg-turbo for what that one leaves. It must not know other formats, except that TIFF
+//! may hold JPEGs.
 //!
 //! ```text
 //! bytes > frame (headers) > bits (data without stuffing) > entropy > transform, reduced > planes > rows (upsampling) > color
@@ -9,8 +9,8 @@
 //!                                     turbo (libjpeg-turbo), from the file's beginning
 //! ```
 //!
-//! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a file.
-//! docs/explanation/jpeg-on-cpu.md says how it works and why it is made so.
+//! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a
+//! file. docs/explanation/jpeg-on-cpu.md says how it works and why it is made so.
 
 mod bands;
 mod bits;
@@ -247,8 +247,8 @@ fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> 
     Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
 }
 
-/// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none. `light` makes what is seen of an ink and of
-/// black, both inverted.
+/// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none. `light` makes
+/// what is seen of an ink and of black, both inverted.
 fn rgb_of_inks(pixels: &mut Vec<u8>, inverted: bool, light: impl Fn(u16, u16) -> u8) {
     let flip = if inverted { 0 } else { 255 };
     let count = pixels.len() / 4;

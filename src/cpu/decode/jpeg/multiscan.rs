@@ -1,5 +1,6 @@
-//! Files of several scans: each goes over coefficients of the whole image, then everything is transformed. Those are progressive files,
-//! and sequential ones whose components come one after the other. It must not know pixels, or how a scan is coded.
+//! Files of several scans: each goes over coefficients of the whole image, then everything is transformed. Those are
+//! progressive files, and sequential ones whose components come one after the other. It must not know pixels, or how a
+//! scan is coded.
 
 use super::bands::Bands;
 use super::bits::Bits;

@@ -1,5 +1,5 @@
-//! Our own decoder: from a file's bytes to pixels, or to `None`, and then libjpeg-turbo decodes the file. It must not know what
-//! a caller makes of pixels.
+//! Our own decoder: from a file's bytes to pixels, or to `None`, and then libjpeg-turbo decodes the file. It must not
+//! know what a caller makes of pixels.
 
 use super::bands::Bands;
 use super::canvas::Canvas;
@@ -12,8 +12,8 @@ use super::vector::Vectors;
 use super::{Ask, multiscan};
 use crate::cpu::decode::{Conditions, RowSink};
 
-/// Decodes what `ask` says to `out`; with the threads of a pool, if there is one and the image is high enough. `None` also when
-/// nobody waits any more.
+/// Decodes what `ask` says to `out`; with the threads of a pool, if there is one and the image is high enough. `None`
+/// also when nobody waits any more.
 pub(super) fn decode(
     bytes: &[u8],
     ask: &Ask,

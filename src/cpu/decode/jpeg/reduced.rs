@@ -1,5 +1,5 @@
-//! Transforms that make 4 x 4, 2 x 2 or one sample of a block: a half, a quarter or an eighth of an image, as libjpeg reduces. It must
-//! not know where coefficients come from or what samples mean.
+//! Transforms that make 4 x 4, 2 x 2 or one sample of a block: a half, a quarter or an eighth of an image, as libjpeg
+//! reduces. It must not know where coefficients come from or what samples mean.
 
 use super::transform::{BLOCKS, Group, Wide, by_units, dequantised, pair};
 use super::vector::{Vector, Vectors, Work};

@@ -1,9 +1,9 @@
-//! How blocks of progressive scans are coded: a band of coefficients of one component, for the first time or a bit more. It must
-//! not know where blocks lie in an image.
+//! How blocks of progressive scans are coded: a band of coefficients of one component, for the first time or a bit
+//! more. It must not know where blocks lie in an image.
 //!
-//! For each block a mask says which coefficients are not zero, in zigzag order from the highest bit on. A scan that brings a further
-//! bit finds its way by masks, not from coefficient to coefficient: one instruction gives the bits of the stream, highest first, to the
-//! bits of a mask.
+//! For each block a mask says which coefficients are not zero, in zigzag order from the highest bit on. A scan that
+//! brings a further bit finds its way by masks, not from coefficient to coefficient: one instruction gives the bits of
+//! the stream, highest first, to the bits of a mask.
 
 use std::ops::Range;
 

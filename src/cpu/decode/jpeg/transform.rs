@@ -1,10 +1,10 @@
 //! From coefficients to samples: dequantisation and libjpeg's accurate inverse cosine transform (ISLOW), to the bit as
 //! libjpeg-turbo's vector code computes it. It must not know where coefficients come from or what samples mean.
 //!
-//! Four neighbouring blocks are a group. A vector's 128-bit part holds numbers of one block, and nothing ever moves between
-//! parts. Instructions multiply pairs of numbers and add the products up, so what is multiplied together lies side by side: rows 0
-//! and 4, 7 and 1, 2 and 6, 3 and 5 for the first pass, and columns in the same order, so that the second pass finds its pairs
-//! when 4 x 4 of them have been turned.
+//! Four neighbouring blocks are a group. A vector's 128-bit part holds numbers of one block, and nothing ever moves
+//! between parts. Instructions multiply pairs of numbers and add the products up, so what is multiplied together lies
+//! side by side: rows 0 and 4, 7 and 1, 2 and 6, 3 and 5 for the first pass, and columns in the same order, so that the
+//! second pass finds its pairs when 4 x 4 of them have been turned.
 //!
 //! ```text
 //! units of a block   0: rows 0, 4, columns 0 4 7 1    00 40 04 44 07 47 01 41       (row, column)
@@ -21,8 +21,8 @@ use super::vector::{MOST_PARTS, Vector, Vectors, Work};
 pub(super) const BLOCKS: usize = MOST_PARTS;
 /// Coefficients of one unit of a group.
 const UNIT: usize = 8 * BLOCKS;
-/// Coefficients of four blocks: unit u of block b begins at `32 * u + 8 * b`. They lie as vectors like it: what is loaded across two lines
-/// of a cache takes twice as long.
+/// Coefficients of four blocks: unit u of block b begins at `32 * u + 8 * b`. They lie as vectors like it: what is
+/// loaded across two lines of a cache takes twice as long.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(super) struct Group(pub(super) [i16; 64 * BLOCKS]);
@@ -58,8 +58,8 @@ pub(super) struct Transform<'a> {
 }
 
 impl Transform<'_> {
-    /// Transforms all groups. False: a number has 14 bits or more (15 between the passes), which no encoder makes. There
-    /// libjpeg-turbo wraps around where this does not, so it shall decode the file.
+    /// Transforms all groups. False: a number has 14 bits or more (15 between the passes), which no encoder makes.
+    /// There libjpeg-turbo wraps around where this does not, so it shall decode the file.
     #[must_use]
     pub(super) fn done_by(self, vectors: Vectors) -> bool {
         vectors.run(self)

@@ -1,5 +1,5 @@
-//! JPEG by libjpeg-turbo: the files that our own decoder leaves to it, and the judgement of all that is damaged. It must not know
-//! what a caller makes of pixels.
+//! JPEG by libjpeg-turbo: the files that our own decoder leaves to it, and the judgement of all that is damaged. It
+//! must not know what a caller makes of pixels.
 //!
 //! libjpeg goes on after damage and reports only the first of its warnings. What DALI makes of them, and so we:
 //! a file that ends before its end marker is an error; whatever else libjpeg can go on after is not.
@@ -75,7 +75,8 @@ fn failed(error: turbojpeg::Error) -> Error {
     }
 }
 
-/// A copy whose header makes libjpeg decode the same without a warning: its segments alone, without what stands between them.
+/// A copy whose header makes libjpeg decode the same without a warning: its segments alone, without what stands between
+/// them.
 fn quiet_header(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut quiet = bytes.get(..2).unwrap_or_default().to_vec();
     let mut segments = Segments::new(bytes);

@@ -1,5 +1,5 @@
-//! The boxes of a JPEG 2000, which say what the components of its codestream mean (ISO/IEC 15444-1, annex I): colours, a palette, the
-//! order of channels. It must not know pixels.
+//! The boxes of a JPEG 2000, which say what the components of its codestream mean (ISO/IEC 15444-1, annex I): colours,
+//! a palette, the order of channels. It must not know pixels.
 
 use super::codestream::MAX_COMPONENTS;
 use super::marker::damaged;
@@ -15,7 +15,8 @@ const MAX_ROWS: usize = 1_024;
 /// Most bits of a palette's colour.
 const MAX_PALETTE_BITS: u8 = 16;
 
-/// Names of colours, by their number in box `colr`, that are not shown: luma and chroma of other kinds than sYCC, inks, and Lab.
+/// Names of colours, by their number in box `colr`, that are not shown: luma and chroma of other kinds than sYCC, inks,
+/// and Lab.
 const NOT_SHOWN: [(u32, &str); 11] = [
     (1, "YCbCr"),
     (3, "YCbCr"),
@@ -66,7 +67,8 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Writes the colour that a column has for each number of `from`. Numbers behind the last row, as of lossy files, are that row.
+    /// Writes the colour that a column has for each number of `from`. Numbers behind the last row, as of lossy files,
+    /// are that row.
     pub(super) fn look_up(&self, column: usize, from: &[f32], mut to: impl FnMut(usize, f32)) {
         let columns = self.bits.len();
         let last = (self.colors.len() / columns).saturating_sub(1);
@@ -126,7 +128,8 @@ impl<'a> Boxes<'a> {
         self.palette.as_ref()
     }
 
-    /// The channels that components of so many bits make: gray, or red, green and blue, then what else there is, alpha first.
+    /// The channels that components of so many bits make: gray, or red, green and blue, then what else there is, alpha
+    /// first.
     ///
     /// # Errors
     /// Channels of components or columns that there are not; more than four.

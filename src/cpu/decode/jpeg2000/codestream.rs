@@ -1,5 +1,6 @@
-//! The headers of a JPEG 2000 and of its tiles, as far as they say how much work and memory it takes. They are read here before the library
-//! reads them, and what is not read the same way by both is refused. It must not know what anything takes.
+//! The headers of a JPEG 2000 and of its tiles, as far as they say how much work and memory it takes. They are read
+//! here before the library reads them, and what is not read the same way by both is refused. It must not know what
+//! anything takes.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,8 @@ pub(super) struct Codestream<'a> {
 }
 
 impl<'a> Codestream<'a> {
-    /// The size that the picture is decoded to. Where all components have as many samples, their number counts, not that of the grid.
+    /// The size that the picture is decoded to. Where all components have as many samples, their number counts, not
+    /// that of the grid.
     pub(super) fn size(&self) -> [u64; 2] {
         let mut steps = self.main.codings.iter().map(|coding| coding.step);
         let first = steps.next().unwrap_or([1, 1]);

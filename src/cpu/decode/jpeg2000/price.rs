@@ -1,5 +1,5 @@
-//! What decoding a JPEG 2000 takes: memory and time of the crate that decodes it, part by part, before it sees the file. It must not know
-//! how a file says it.
+//! What decoding a JPEG 2000 takes: memory and time of the crate that decodes it, part by part, before it sees the
+//! file. It must not know how a file says it.
 
 use super::codestream::{Codestream, Rect};
 use super::tile::{Coding, Tile};
@@ -13,7 +13,8 @@ const LEVEL: u64 = 2;
 const STEP: u64 = 4;
 /// Bytes of a band of one level, with what holds three of them together.
 const BAND: u64 = 56 + 14;
-/// Bytes of a precinct of a band, of a code block, of a node of the trees over its blocks, of a layer of a block, and of a segment.
+/// Bytes of a precinct of a band, of a code block, of a node of the trees over its blocks, of a layer of a block, and
+/// of a segment.
 const PRECINCT: u64 = 48;
 const BLOCK: u64 = 48;
 const NODE: u64 = 48;
@@ -260,7 +261,8 @@ impl Rect {
         Self { from: side(self.from), to: side(self.to) }
     }
 
-    /// How many cells of a grid of such sides, told by their logarithms, it touches across and down: none if it is empty.
+    /// How many cells of a grid of such sides, told by their logarithms, it touches across and down: none if it is
+    /// empty.
     fn cells(self, sides: [u8; 2]) -> [u64; 2] {
         if self.area() == 0 {
             // An image without rows still has columns of precincts, but none of its parts.
@@ -367,7 +369,8 @@ mod tests {
         assert!(layers.refused().contains("code blocks"), "{}", layers.refused());
     }
 
-    /// The trees over the blocks of a precinct are built as if it were a square: one of 8,192 blocks below one another as 67 million.
+    /// The trees over the blocks of a precinct are built as if it were a square: one of 8,192 blocks below one another
+    /// as 67 million.
     #[test]
     fn blocks_in_one_column_are_refused() {
         let image = [4, 1 << 24];

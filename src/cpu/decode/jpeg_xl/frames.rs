@@ -1,20 +1,22 @@
-//! Frames of a JPEG XL that are not shown, and what decoding them takes: other frames are made of them, and the crate decodes them without a
-//! word. Their headers are read here as the crate asks for them. It must not know the crate.
+//! Frames of a JPEG XL that are not shown, and what decoding them takes: other frames are made of them, and the crate
+//! decodes them without a word. Their headers are read here as the crate asks for them. It must not know the crate.
 //!
-//! A frame's header begins at a whole byte, behind what the frame before it told of; it is read as far as its size, and where it is kept
-//! (ISO/IEC 18181-1, annex C.1).
+//! A frame's header begins at a whole byte, behind what the frame before it told of; it is read as far as its size, and
+//! where it is kept (ISO/IEC 18181-1, annex C.1).
 
 use std::io::{Error, Result};
 
 use crate::waiting::Watch;
 
-/// Pixels of frames that are not shown which a small picture may have, too: what repeats in it lies in a frame of its own.
+/// Pixels of frames that are not shown which a small picture may have, too: what repeats in it lies in a frame of its
+/// own.
 pub(super) const SPARE_PIXELS: u64 = 1 << 18;
 
 /// Of the picture's pixels, halves that may be kept of frames for others.
 pub(super) const KEPT_HALVES: u64 = 3;
 
-/// Of the picture's pixels, times that frames may have them before the first one that is shown: those that are layers of it.
+/// Of the picture's pixels, times that frames may have them before the first one that is shown: those that are layers
+/// of it.
 const LAYERS: u64 = 16;
 
 /// Pixels that a frame counts as, at least.
@@ -141,7 +143,8 @@ impl<'a> Input<'a> {
         Ok(1)
     }
 
-    /// Sections of pixels are about to be read: the header in front of them was whole. Returns how many bytes there may be of them.
+    /// Sections of pixels are about to be read: the header in front of them was whole. Returns how many bytes there may
+    /// be of them.
     pub(super) fn begin_sections(&mut self) -> Result<usize> {
         if std::mem::take(&mut self.in_header)
             && let Some(picture) = self.picture

@@ -1,4 +1,5 @@
-//! The bytes of a strip or tile to those of its rows, by each compression that keeps bytes as they are. It must not know samples.
+//! The bytes of a strip or tile to those of its rows, by each compression that keeps bytes as they are. It must not
+//! know samples.
 
 use std::io::Read;
 

@@ -1,4 +1,5 @@
-//! What samples of a TIFF mean, as libtiff converts them: palettes, inks, chroma, CIE L*a*b*. It must not know how they were stored.
+//! What samples of a TIFF mean, as libtiff converts them: palettes, inks, chroma, CIE L*a*b*. It must not know how they
+//! were stored.
 
 use super::super::pillow;
 use super::lab::Lab;
@@ -14,7 +15,8 @@ pub(super) enum Pixels {
     F32(Vec<f32>),
 }
 
-/// Makes gray or RGB of samples, `kept` of each pixel, `as_pillow` where that is asked for; what follows them stays. Returns the samples of a pixel then.
+/// Makes gray or RGB of samples, `kept` of each pixel, `as_pillow` where that is asked for; what follows them stays.
+/// Returns the samples of a pixel then.
 ///
 /// # Errors
 /// Colours that there are not for such samples.

@@ -1,5 +1,5 @@
-//! The first directory of a TIFF: its tags and their numbers, of both orders of bytes and both sizes of offsets. It must not know what
-//! they mean.
+//! The first directory of a TIFF: its tags and their numbers, of both orders of bytes and both sizes of offsets. It
+//! must not know what they mean.
 
 use crate::error::{Error, Result};
 

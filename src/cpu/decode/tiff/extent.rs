@@ -1,5 +1,5 @@
-//! How much a TIFF's first image tells of, before it is read: values of its tags, and bytes of its strips or tiles, which may all be
-//! the same ones. It must not know what the values mean otherwise.
+//! How much a TIFF's first image tells of, before it is read: values of its tags, and bytes of its strips or tiles,
+//! which may all be the same ones. It must not know what the values mean otherwise.
 
 use super::directory::{Directory, Entry};
 use crate::error::{Error, Result};
@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 /// Most values of a tag. A reader takes a hundred bytes for some of them.
 const MAX_VALUES: u64 = 1 << 20;
 
-/// Bytes by which strips may be longer in all than the file and its pixels. Compressed noise is hardly longer than what it becomes.
+/// Bytes by which strips may be longer in all than the file and its pixels. Compressed noise is hardly longer than what
+/// it becomes.
 const SPARE_BYTES: u64 = 1 << 16;
 
 /// Tags that are read: those of pixels and colours. Others may be damaged.
@@ -52,8 +53,8 @@ pub(super) fn coded_bytes(bytes: &[u8]) -> u64 {
     COUNTS.into_iter().filter_map(sum).max().unwrap_or(0)
 }
 
-/// Whether the strips of an image with so many bytes of pixels are no longer together than can be: where many are the same bytes, the same
-/// work is done for each.
+/// Whether the strips of an image with so many bytes of pixels are no longer together than can be: where many are the
+/// same bytes, the same work is done for each.
 ///
 /// # Errors
 /// When they are.

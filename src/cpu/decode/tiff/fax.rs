@@ -1,7 +1,8 @@
-//! Bilevel rows by ITU-T T.4 and T.6: Group 3 of one and of two dimensions, Group 4, and runs alone. It must not know tags.
+//! Bilevel rows by ITU-T T.4 and T.6: Group 3 of one and of two dimensions, Group 4, and runs alone. It must not know
+//! tags.
 //!
-//! A row is known by its changes: where black begins, where white begins again, and so on, from the left. The first pixel is white where
-//! the first change is not 0.
+//! A row is known by its changes: where black begins, where white begins again, and so on, from the left. The first
+//! pixel is white where the first change is not 0.
 
 use std::sync::LazyLock;
 

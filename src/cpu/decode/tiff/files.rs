@@ -1,5 +1,5 @@
-//! Strips and tiles that are files of other formats: JPEGs, of which the TIFF may hold the tables apart, JPEG 2000, JPEG XL, WebP and PNG.
-//! Our own decoders decode them, so that a JPEG is as libjpeg-turbo's, which libtiff uses.
+//! Strips and tiles that are files of other formats: JPEGs, of which the TIFF may hold the tables apart, JPEG 2000,
+//! JPEG XL, WebP and PNG. Our own decoders decode them, so that a JPEG is as libjpeg-turbo's, which libtiff uses.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! What the tags of a TIFF say of its first image: samples, colours, and where strips or tiles lie. It must not read pixels.
+//! What the tags of a TIFF say of its first image: samples, colours, and where strips or tiles lie. It must not read
+//! pixels.
 
 use super::directory::{Directory, Order, Values};
 use crate::error::{Error, Result};
@@ -278,8 +279,8 @@ pub(super) struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The bytes of number `index`, of which uncompressed ones are so many. Where their length is not told, or cannot be, compressed ones
-    /// go on to the end of the file.
+    /// The bytes of number `index`, of which uncompressed ones are so many. Where their length is not told, or cannot
+    /// be, compressed ones go on to the end of the file.
     ///
     /// # Errors
     /// When it lies outside.

@@ -1,5 +1,5 @@
-//! JPEGs of the first kind that TIFF had (compression 6): tables, header and data lie anywhere in the file, and are put together to one JPEG
-//! here. Some writers put a whole one there.
+//! JPEGs of the first kind that TIFF had (compression 6): tables, header and data lie anywhere in the file, and are put
+//! together to one JPEG here. Some writers put a whole one there.
 
 use super::super::{ColorSpace, Conditions, DecodeOptions, Format, Job, jpeg};
 use super::colors::Pixels;

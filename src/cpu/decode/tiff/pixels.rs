@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::waiting::Watch;
 
-/// The most bytes of data that are looked at for a strip or tile: so many for each byte of it, and some. No encoder makes so many. Stops
-/// data that mean nothing from being read again for each strip.
+/// The most bytes of data that are looked at for a strip or tile: so many for each byte of it, and some. No encoder
+/// makes so many. Stops data that mean nothing from being read again for each strip.
 const DATA_OF_BYTE: usize = 8;
 const MORE_DATA: usize = 64 << 10;
 

@@ -1,5 +1,5 @@
-//! YCbCr to RGB as libtiff computes it: by the file's weights of luma and its black and white, in integers. It must not know how chroma is
-//! stored.
+//! YCbCr to RGB as libtiff computes it: by the file's weights of luma and its black and white, in integers. It must not
+//! know how chroma is stored.
 
 use super::layout::{Layout, tag};
 use crate::error::{Error, Result};

@@ -1,4 +1,5 @@
-//! The arithmetic decoder that everything behind a frame's first bytes is read with (RFC 6386, section 7). It must not know what is read.
+//! The arithmetic decoder that everything behind a frame's first bytes is read with (RFC 6386, section 7). It must not
+//! know what is read.
 
 /// Bits that are as good as endless: zeros behind the last byte.
 const ENDLESS: i32 = 1 << 24;
@@ -93,7 +94,8 @@ impl<'a> BoolDecoder<'a> {
         if self.flag() { self.signed(bits) } else { 0 }
     }
 
-    /// A leaf of a tree. Entry 2n and the one behind it say where node n leads: a further entry, or behind a leaf's number, negative.
+    /// A leaf of a tree. Entry 2n and the one behind it say where node n leads: a further entry, or behind a leaf's
+    /// number, negative.
     pub(super) fn tree(&mut self, tree: &[i8], probabilities: &[u8]) -> usize {
         let mut at = 0_usize;
         loop {

@@ -1,4 +1,5 @@
-//! The numbers of the format (RFC 6386) that coefficients are read with; probabilities are those of 256 that a decision is false.
+//! The numbers of the format (RFC 6386) that coefficients are read with; probabilities are those of 256 that a decision
+//! is false.
 
 /// Probabilities of coefficients: by the kind of block, the band of the place, what came before, and the decision.
 pub(super) type Coefficients = [[[[u8; 11]; 3]; 8]; 4];

@@ -1,5 +1,5 @@
-//! What stands before the macroblocks of a frame (RFC 6386, sections 9 and 19): the first bytes, which are plain, the header behind them, and
-//! what of it stays for the frames that follow.
+//! What stands before the macroblocks of a frame (RFC 6386, sections 9 and 19): the first bytes, which are plain, the
+//! header behind them, and what of it stays for the frames that follow.
 
 use super::bool_decoder::BoolDecoder;
 use super::coefficients::{self, Coefficients};
@@ -159,8 +159,8 @@ pub(super) fn header<'a>(tag: &Tag, rest: &'a [u8], state: &mut State) -> Result
     let mut bits = BoolDecoder::new(first);
     if is_key {
         *state = State::default();
-        // The space of colours, which is not looked at. The other flag says that nothing needs to be clipped; FFmpeg, and with it DALI,
-        // takes it for the whole range.
+        // The space of colours, which is not looked at. The other flag says that nothing needs to be clipped; FFmpeg,
+        // and with it DALI, takes it for the whole range.
         bits.flag();
         state.full_range = bits.flag();
     }

@@ -69,7 +69,8 @@ pub(super) fn macroblock(
     }
 }
 
-/// The mean of the vectors of four blocks of luma, rounded away from zero: a quarter of a sample of luma is an eighth of one of chroma.
+/// The mean of the vectors of four blocks of luma, rounded away from zero: a quarter of a sample of luma is an eighth
+/// of one of chroma.
 fn mean(made: &Macroblock, quarter: usize) -> Vector {
     let first = quarter / 2 * 8 + quarter % 2 * 2;
     let of = |side: fn(&Vector) -> i32| {
@@ -124,7 +125,8 @@ fn surroundings(
     }
 }
 
-/// Samples of a reference, from two rows and columns ahead of a block on, and how many eighths of a sample it lies behind there.
+/// Samples of a reference, from two rows and columns ahead of a block on, and how many eighths of a sample it lies
+/// behind there.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     samples: &'a [u8],

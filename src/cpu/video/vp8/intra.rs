@@ -1,5 +1,5 @@
-//! Prediction from the samples around a block in the same frame (RFC 6386, section 12). What is above the frame counts as 127, what is to
-//! its left as 129.
+//! Prediction from the samples around a block in the same frame (RFC 6386, section 12). What is above the frame counts
+//! as 127, what is to its left as 129.
 
 use super::frame::Plane;
 use super::macroblock::{BlockMode, Macroblock, Mode, Place};
@@ -116,7 +116,8 @@ pub(super) fn blocks(plane: &mut Plane, place: Place, made: &Macroblock, residue
     }
 }
 
-/// The samples around a block of 4x4, from the lowest one to its left up to the corner, and along the row above: 4 + 1 + 8.
+/// The samples around a block of 4x4, from the lowest one to its left up to the corner, and along the row above: 4 + 1
+/// + 8.
 fn edge(canvas: &[u8; CANVAS * 17], at: usize) -> [i32; 13] {
     let mut edge = [0; 13];
     for (i, sample) in edge.iter_mut().enumerate() {
@@ -125,7 +126,8 @@ fn edge(canvas: &[u8; CANVAS * 17], at: usize) -> [i32; 13] {
     edge
 }
 
-/// Predicts 4x4 samples. Along a line all are alike: the mean of two or three samples of the edge, where the line meets it.
+/// Predicts 4x4 samples. Along a line all are alike: the mean of two or three samples of the edge, where the line meets
+/// it.
 fn block(mode: BlockMode, edge: &[i32; 13]) -> [[u8; 4]; 4] {
     let two = |i: usize| ((edge[i] + edge[i + 1] + 1) >> 1) as u8;
     // Around sample `i`.

@@ -1,5 +1,5 @@
-//! The filter over the edges of blocks (RFC 6386, section 15). Sixteen samples along an edge are filtered at a time: of luma those of one
-//! edge, of chroma eight of blue and eight of red.
+//! The filter over the edges of blocks (RFC 6386, section 15). Sixteen samples along an edge are filtered at a time: of
+//! luma those of one edge, of chroma eight of blue and eight of red.
 
 use multiversion::multiversion;
 
@@ -166,7 +166,8 @@ fn store(samples: &mut [u8], width: usize, rows: &[[u8; 8]]) {
 /// Filters across the middle of 16 rows of eight samples. Whether any is another now.
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn upright(rows: &mut [[u8; 8]; 16], lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
-    // Of a sample's number the upper four bits are its row and the lower three its column: they change places in as many steps.
+    // Of a sample's number the upper four bits are its row and the lower three its column: they change places in as
+    // many steps.
     let (mut turned, mut other) = ([0; 128], [0; 128]);
     turned.copy_from_slice(rows.as_flattened());
     for _ in 0..2 {
@@ -269,8 +270,8 @@ fn filtered(lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
                 i16::from(q1[i]),
                 i16::from(q2[i]),
             ];
-            // All ones where something is done, so that what is not is 0. Sharp edges are changed at the edge alone, others up to three
-            // samples far.
+            // All ones where something is done, so that what is not is 0. Sharp edges are changed at the edge alone,
+            // others up to three samples far.
             let change = clipped(clipped(a1 - b1) + 3 * (b0 - a0)) & -is_soft[i];
             let (near, far) = (change & -is_sharp[i], change & !-is_sharp[i]);
             let (first, second, third) = ((27 * far + 63) >> 7, (18 * far + 63) >> 7, (9 * far + 63) >> 7);

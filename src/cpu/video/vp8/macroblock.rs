@@ -10,8 +10,8 @@ pub(super) enum Mode {
     TrueMotion,
 }
 
-/// How a block of 4x4 samples follows from those around it: as the larger ones, or along a line down to the left, down to the right, and
-/// between these.
+/// How a block of 4x4 samples follows from those around it: as the larger ones, or along a line down to the left, down
+/// to the right, and between these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum BlockMode {
     #[default]

@@ -6,7 +6,8 @@
 //!                                          a row later, when nothing follows from it any more: loop_filter ┘
 //! ```
 //!
-//! Everything is read by [`bool_decoder`], whose zeros behind the last byte keep loops going; a frame that needs more than one has is an error.
+//! Everything is read by [`bool_decoder`], whose zeros behind the last byte keep loops going; a frame that needs more
+//! than one has is an error.
 
 mod bool_decoder;
 mod coefficients;
@@ -74,7 +75,8 @@ struct Decoded {
 }
 
 impl References {
-    /// What becomes of them behind `frame`. Copies come first, that of the alternative one before that of the golden one.
+    /// What becomes of them behind `frame`. Copies come first, that of the alternative one before that of the golden
+    /// one.
     fn update(&mut self, frame: &Arc<Frame>, golden: Update, alternative: Update, refreshes_last: bool) {
         match alternative {
             Update::Last => self.alternative = self.last.clone(),

@@ -72,8 +72,8 @@ fn own_luma(made: &mut Macroblock, bits: &mut BoolDecoder<'_>, tree: &[i8], prob
     made.luma = MODES.get(number).map_or(Luma::Blocks, |&mode| Luma::Whole(mode));
 }
 
-/// The modes of blocks in a key frame, where those above and to the left say what is likely. Without modes of their own blocks count as
-/// what the macroblock has.
+/// The modes of blocks in a key frame, where those above and to the left say what is likely. Without modes of their own
+/// blocks count as what the macroblock has.
 fn key_blocks(made: &mut Macroblock, bits: &mut BoolDecoder<'_>, neighbours: &Neighbours<'_>) {
     made.blocks = match made.luma {
         Luma::Whole(Mode::Vertical) => [BlockMode::Vertical; 16],

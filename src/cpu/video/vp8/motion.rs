@@ -9,7 +9,8 @@ const ZERO: Vector = Vector { x: 0, y: 0 };
 /// Quarters of a sample in a macroblock.
 const STEP: i32 = 64;
 
-/// What the neighbours' vectors say: the one that a new one is added to, the two that are likely, and how likely which way is.
+/// What the neighbours' vectors say: the one that a new one is added to, the two that are likely, and how likely which
+/// way is.
 struct Survey {
     best: Vector,
     nearest: Vector,
@@ -17,8 +18,8 @@ struct Survey {
     probabilities: [u8; 4],
 }
 
-/// Asks the neighbours, of which those beside weigh twice as much as the one at the corner. Vectors into a frame of the other direction
-/// are turned around.
+/// Asks the neighbours, of which those beside weigh twice as much as the one at the corner. Vectors into a frame of the
+/// other direction are turned around.
 fn survey(reference: Reference, is_turned: [bool; 2], place: Place, neighbours: &Neighbours<'_>) -> Survey {
     let turned = |reference| match reference {
         Reference::Golden => is_turned[0],

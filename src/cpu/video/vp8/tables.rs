@@ -1,5 +1,5 @@
-//! The numbers of the format (RFC 6386): where it says nothing else, probabilities of 256 that a decision is false. Trees are written as
-//! [`BoolDecoder::tree`](super::bool_decoder::BoolDecoder::tree) takes them.
+//! The numbers of the format (RFC 6386): where it says nothing else, probabilities of 256 that a decision is false.
+//! Trees are written as [`BoolDecoder::tree`](super::bool_decoder::BoolDecoder::tree) takes them.
 
 /// Segments: four leaves.
 pub(super) const SEGMENT_TREE: [i8; 6] = [2, 4, -1, -2, -3, -4];
@@ -17,7 +17,8 @@ pub(super) const CHROMA_TREE: [i8; 6] = [-1, 2, -2, 4, -3, -4];
 pub(super) const KEY_CHROMA: [u8; 3] = [142, 114, 183];
 pub(super) const CHROMA: [u8; 3] = [162, 101, 204];
 
-/// Modes of 4x4 blocks, numbered as `BLOCK_MODES` of `modes` is ordered; the probabilities are those of frames that are no key frames.
+/// Modes of 4x4 blocks, numbered as `BLOCK_MODES` of `modes` is ordered; the probabilities are those of frames that are
+/// no key frames.
 pub(super) const BLOCK_TREE: [i8; 18] = [-1, 2, -2, 4, -3, 6, 8, 12, -4, 10, -6, -7, -5, 14, -8, 16, -9, -10];
 pub(super) const BLOCK: [u8; 9] = [120, 90, 79, 133, 87, 85, 80, 111, 151];
 
@@ -54,7 +55,8 @@ pub(super) const PART: [[u8; 3]; 5] =
 /// Lengths of a vector below 8.
 pub(super) const SHORT_TREE: [i8; 14] = [2, 8, 4, 6, -1, -2, -3, -4, 10, 12, -5, -6, -7, -8];
 
-/// Probabilities of a vector's rows and columns: is it long, is it negative, seven of short ones, ten bits of long ones.
+/// Probabilities of a vector's rows and columns: is it long, is it negative, seven of short ones, ten bits of long
+/// ones.
 pub(super) type VectorProbabilities = [[u8; 19]; 2];
 
 /// Those behind a key frame.

@@ -58,7 +58,8 @@ pub(super) struct Residue {
 impl Residue {
     pub(super) const NONE: Self = Self { blocks: [[0; 16]; 25], ends: [0; 25] };
 
-    /// Reads them; `above` and `left` are the edges of the neighbours and become those of the macroblock. Whether there are any.
+    /// Reads them; `above` and `left` are the edges of the neighbours and become those of the macroblock. Whether there
+    /// are any.
     pub(super) fn read(
         &mut self,
         bits: &mut BoolDecoder<'_>,

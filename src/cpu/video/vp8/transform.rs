@@ -1,7 +1,7 @@
 //! The inverse transforms (RFC 6386, section 14).
 
-/// What libvpx keeps of a value between the two dimensions: 16 bits. Those of valid files fit; more, of a damaged one, would overflow the second
-/// dimension.
+/// What libvpx keeps of a value between the two dimensions: 16 bits. Those of valid files fit; more, of a damaged one,
+/// would overflow the second dimension.
 #[inline(always)]
 fn kept(value: i32) -> i32 {
     i32::from(value as i16)
@@ -52,7 +52,8 @@ fn transposed(rows: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
     [0, 1, 2, 3].map(|i| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]])
 }
 
-/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with the first one and whose rows are `stride` apart.
+/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with the first one and whose rows are
+/// `stride` apart.
 pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
     let rows = [0, 4, 8, 12].map(|row| [0, 1, 2, 3].map(|i| i32::from(block[row + i])));
     // Down the columns first, which is not the same as along the rows first.

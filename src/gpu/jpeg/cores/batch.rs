@@ -197,8 +197,8 @@ impl<'a> Batch<'a> {
         self.images.iter().zip(&self.steps).map(of).collect()
     }
 
-    /// What blocks of threads work on that make pixels at once, samples, and pixels of those. Thousands of rows: loops, as iterators in
-    /// iterators take several times as long.
+    /// What blocks of threads work on that make pixels at once, samples, and pixels of those. Thousands of rows: loops,
+    /// as iterators in iterators take several times as long.
     pub(super) fn pixel_work(&self, each: u32) -> [Vec<Work>; 3] {
         let [mut at_once, mut blocks, mut strips] = [const { Vec::new() }; 3];
         for (number, image) in self.at_once() {
@@ -213,7 +213,8 @@ impl<'a> Batch<'a> {
         [at_once, blocks, strips]
     }
 
-    /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong together.
+    /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong
+    /// together.
     pub(super) fn work<G: IntoIterator<Item = (u32, u32)>>(
         &self,
         groups: impl Fn(&Image, &[Segment]) -> G,

@@ -1,5 +1,6 @@
-//! Decoding on the device's own cores: a batch is seven launches, or nine when chroma is smooth or a picture is reduced, whatever its
-//! pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It must not know operators.
+//! Decoding on the device's own cores: a batch is seven launches, or nine when chroma is smooth or a picture is
+//! reduced, whatever its pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It
+//! must not know operators.
 //!
 //! ```text
 //! Header -> Coded       what the cores take, and the tables that are in use
@@ -10,8 +11,8 @@
 //! Cores::record         the rest of them and launches; `kernels/jpeg.cuh` says what each does
 //! ```
 //!
-//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture is for the
-//! CPU decoder, after the batch.
+//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture
+//! is for the CPU decoder, after the batch.
 
 mod batch;
 mod coded;
@@ -48,7 +49,8 @@ use tables::Tables;
 pub struct Recorded {
     /// After the batch it has a number for each picture: 0 when it is right.
     pub report: Report,
-    /// For each picture that was decoded and is left as planes, where `kernels/planes.cuh` finds them. The planes are scratch memory.
+    /// For each picture that was decoded and is left as planes, where `kernels/planes.cuh` finds them. The planes are
+    /// scratch memory.
     pub planes: Vec<Option<DeviceBytes<'static>>>,
 }
 
@@ -99,8 +101,8 @@ impl Cores {
         Steps::of(part, part.samples(coded, channels, self.smooth))
     }
 
-    /// Makes the tables of a batch as far as they do not depend on its data, which may not be there yet: pictures, and where their pixels
-    /// go, rows without gaps. The data will be cut as `cut` says.
+    /// Makes the tables of a batch as far as they do not depend on its data, which may not be there yet: pictures, and
+    /// where their pixels go, rows without gaps. The data will be cut as `cut` says.
     ///
     /// # Errors
     /// Internal, when a target has not the size of its picture, or a picture that is not left as planes has none.
@@ -116,8 +118,9 @@ impl Cores {
         Ok(batch)
     }
 
-    /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it. Those without a scan
-    /// are left out. It uses the part of `scratch` for the stream with that number, as what is recorded behind it there may do again.
+    /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it.
+    /// Those without a scan are left out. It uses the part of `scratch` for the stream with that number, as what is
+    /// recorded behind it there may do again.
     ///
     /// # Errors
     /// When there is no memory; internal, when data is missing.

@@ -48,8 +48,8 @@ impl Part {
         shown.map(|component| self.of_component(coded, [component.across, component.down], smooth)).collect()
     }
 
-    /// As libjpeg-turbo has it: a component that is sampled more coarsely is reduced less, and chroma is smooth where the
-    /// picture has half of its columns, rows or both.
+    /// As libjpeg-turbo has it: a component that is sampled more coarsely is reduced less, and chroma is smooth where
+    /// the picture has half of its columns, rows or both.
     fn of_component(&self, coded: &Coded<'_>, own: [usize; 2], smooth: bool) -> Samples {
         let (most, least) = (coded.factors(), BLOCK >> self.shrink.min(MAX_SHRINK));
         let mut side = least;

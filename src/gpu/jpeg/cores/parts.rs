@@ -1,5 +1,5 @@
-//! The data of one long segment, by several threads: they count what was stuffed into their parts, and then know where each
-//! part goes. It must not know what the bits mean.
+//! The data of one long segment, by several threads: they count what was stuffed into their parts, and then know where
+//! each part goes. It must not know what the bits mean.
 
 use memchr::memchr_iter;
 use rayon::prelude::*;

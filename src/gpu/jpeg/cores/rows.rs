@@ -8,17 +8,21 @@ use super::scan::Segment;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
 
-/// How the data of a batch is cut into pieces, each for a thread: the more data, the longer, as long as the device is full.
+/// How the data of a batch is cut into pieces, each for a thread: the more data, the longer, as long as the device is
+/// full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Bits of a piece: an odd number of words, so that neighbouring threads read from different banks of shared memory.
+    /// Bits of a piece: an odd number of words, so that neighbouring threads read from different banks of shared
+    /// memory.
     pub(in crate::gpu::jpeg) bits: u32,
-    /// Guesses which block of an MCU a piece begins with. More make it likelier that one is right, and cost as much each.
+    /// Guesses which block of an MCU a piece begins with. More make it likelier that one is right, and cost as much
+    /// each.
     guesses: u32,
 }
 
 impl Cut {
-    /// For a few images: what counts is how long one thread takes. Shorter pieces leave images whose links are not found.
+    /// For a few images: what counts is how long one thread takes. Shorter pieces leave images whose links are not
+    /// found.
     pub(super) const SMALL: Self = Self { bits: 544, guesses: 6 };
     /// For more than the device can take at once: what counts is the sum of all work.
     pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 1 };
@@ -32,8 +36,9 @@ impl Cut {
         if bytes < SMALL_BYTES { Self::SMALL } else { Self::LARGE }
     }
 
-    /// The same for an image whose MCUs have so many bits on average. Where they have more than those of photos, it takes a
-    /// decoder that starts anywhere longer until it is right: pieces are as long as an MCU, and there are more guesses.
+    /// The same for an image whose MCUs have so many bits on average. Where they have more than those of photos, it
+    /// takes a decoder that starts anywhere longer until it is right: pieces are as long as an MCU, and there are more
+    /// guesses.
     pub(in crate::gpu::jpeg) fn for_mcus(self, bits: usize) -> Self {
         if bits <= PHOTO_MCU_BITS {
             return self;
@@ -54,7 +59,8 @@ const MAX_MCU_BITS: usize = 8_192;
 /// Bits of an MCU of six blocks in photos of quality 95.
 const PHOTO_MCU_BITS: usize = 1_024;
 
-/// Bits of an image that a block of threads has at hand, where it looks for ends of codes and where it decodes. The first is one of four words.
+/// Bits of an image that a block of threads has at hand, where it looks for ends of codes and where it decodes. The
+/// first is one of four words.
 const SKIP_WINDOW_BITS: u32 = (7_168 - 4) * 32;
 const DECODE_WINDOW_BITS: u32 = (4_224 - 4) * 32;
 
@@ -225,7 +231,8 @@ pub(super) fn runs(count: u32, length: u32) -> impl Iterator<Item = (u32, u32)> 
     (0..count).step_by(length as usize).map(move |first| (first, length.min(count - first)))
 }
 
-/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more than `window` bits.
+/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more
+/// than `window` bits.
 fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(u32, u32)> {
     let mut groups = Vec::new();
     let (mut first, mut begin, mut count) = (0, 0, 0);
@@ -249,16 +256,18 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
     groups
 }
 
-/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one of MCUs.
+/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one
+/// of MCUs.
 pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
-    // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group be smaller.
+    // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group
+    // be smaller.
     let fewest = (SKIP_THREADS / Cut::SMALL.guesses) as usize;
     let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
     3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
 }
 
-/// What a block of threads works on: an image of the batch, the first of its pieces, MCUs, blocks of a component or strips, and how
-/// many.
+/// What a block of threads works on: an image of the batch, the first of its pieces, MCUs, blocks of a component or
+/// strips, and how many.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Work {

@@ -1,5 +1,5 @@
-//! The data of a scan as the cores read it: bits only. Stuffed zeros and restart markers are taken out. It must not know what
-//! the bits mean.
+//! The data of a scan as the cores read it: bits only. Stuffed zeros and restart markers are taken out. It must not
+//! know what the bits mean.
 //!
 //! ```text
 //! file:  data .. FF 00 .. data FF D0 data .. FF 00 .. data FF D9
@@ -92,8 +92,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Writes the bits of `data` to `to`. `None`: something is missing, or is there that does not belong there, or there is not
-    /// enough room.
+    /// Writes the bits of `data` to `to`. `None`: something is missing, or is there that does not belong there, or
+    /// there is not enough room.
     pub fn read(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
         let mut reading = Reading::new(data.len(), layout, to)?;
         reading.next(data)?.then_some(reading.scan)
@@ -116,8 +116,8 @@ impl Scan {
         None
     }
 
-    /// The scan of one segment whose bits are the first `bytes` of `to`. `None`: that is too little, or there is not enough
-    /// room.
+    /// The scan of one segment whose bits are the first `bytes` of `to`. `None`: that is too little, or there is not
+    /// enough room.
     pub(super) fn of_one(bytes: usize, layout: &Layout, to: &mut [u8]) -> Option<Self> {
         let segment = Segment::new(layout, 0, 0, bytes)?;
         let mut out = Out { bytes: to, at: bytes };
@@ -179,8 +179,8 @@ impl<'a> Reading<'a> {
                 piece = piece.get(fill + 1..)?;
                 self.behind_ff = false;
                 if marker == 0 {
-                    // No encoder writes fill bytes before a zero, and what libjpeg-turbo makes of them depends on how it reads: it keeps
-                    // coefficients of a first try.
+                    // No encoder writes fill bytes before a zero, and what libjpeg-turbo makes of them depends on how
+                    // it reads: it keeps coefficients of a first try.
                     if std::mem::take(&mut self.filled) {
                         return None;
                     }

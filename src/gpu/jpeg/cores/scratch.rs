@@ -11,7 +11,8 @@ const STEP_BYTES: usize = 64 << 20;
 /// At least as many as a group has there.
 const TABLES: usize = 16;
 
-/// Memory that a group of pictures needs until it is decoded and read, and the next one behind it in the same stream then.
+/// Memory that a group of pictures needs until it is decoded and read, and the next one behind it in the same stream
+/// then.
 #[derive(Default)]
 pub struct Scratch {
     /// For each stream.
@@ -28,8 +29,8 @@ struct Part {
 }
 
 impl Scratch {
-    /// Reserves for the groups of each of `streams` so many bytes, and `pixels` bytes for pixels: in one piece, as many small ones would break
-    /// up what the next large batch wants.
+    /// Reserves for the groups of each of `streams` so many bytes, and `pixels` bytes for pixels: in one piece, as many
+    /// small ones would break up what the next large batch wants.
     ///
     /// # Errors
     /// When there is no memory.

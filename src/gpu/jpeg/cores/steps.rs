@@ -1,5 +1,5 @@
-//! Pictures that are made in two steps, coefficients to samples and samples to pixels: tables as `kernels/jpeg.cuh` has them, and which
-//! block of threads does what. It must not know files.
+//! Pictures that are made in two steps, coefficients to samples and samples to pixels: tables as `kernels/jpeg.cuh` has
+//! them, and which block of threads does what. It must not know files.
 
 use arrayvec::ArrayVec;
 use bytemuck::{Pod, Zeroable};

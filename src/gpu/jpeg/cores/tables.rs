@@ -1,5 +1,5 @@
-//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the short
-//! ones. It must not know files or devices.
+//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the
+//! short ones. It must not know files or devices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ const SIXTEEN_ZEROS: u8 = 0xF0;
 
 /// A table on the device.
 ///
-/// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many coefficients both advance (9 to 15).
-/// None is 0.
+/// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many coefficients
+/// both advance (9 to 15). None is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Lookup {

@@ -1,5 +1,5 @@
-//! Descriptions as JSON: how what JSON cannot say is spelled, and what a description may leave out. It must not know what a
-//! description is used for.
+//! Descriptions as JSON: how what JSON cannot say is spelled, and what a description may leave out. It must not know
+//! what a description is used for.
 
 mod value;
 

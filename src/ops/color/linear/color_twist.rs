@@ -1,5 +1,5 @@
-//! `ColorTwist`, `Hsv`, `Hue` and `Saturation`: a rotation and scaling of chroma in the space YIQ, which is one matrix over
-//! red, green and blue.
+//! `ColorTwist`, `Hsv`, `Hue` and `Saturation`: a rotation and scaling of chroma in the space YIQ, which is one matrix
+//! over red, green and blue.
 
 use super::{PixelMap, Rule, build};
 use crate::cpu::color::Mix;

@@ -1,5 +1,5 @@
-//! Operators that change every pixel by a linear function of its channels: [`brightness_contrast`] and [`color_twist`] say by
-//! which, [`Pointwise`] does it.
+//! Operators that change every pixel by a linear function of its channels: [`brightness_contrast`] and [`color_twist`]
+//! say by which, [`Pointwise`] does it.
 
 pub(in crate::ops) mod brightness_contrast;
 pub(in crate::ops) mod color_twist;

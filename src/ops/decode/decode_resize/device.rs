@@ -1,5 +1,6 @@
-//! An image decoder and what resizes its images as one operator on a device: images are read a group at a time as they are decoded, planes in
-//! place of pixels where these are enough, and the next group has their memory. It computes what the operators compute.
+//! An image decoder and what resizes its images as one operator on a device: images are read a group at a time as they
+//! are decoded, planes in place of pixels where these are enough, and the next group has their memory. It computes what
+//! the operators compute.
 
 use std::sync::Arc;
 

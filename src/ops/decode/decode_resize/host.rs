@@ -1,5 +1,5 @@
-//! An image decoder and the `Resize` behind it as one operator on the host: an image is resized while it is in the processor's cache, a
-//! large one row by row as it is decoded. It computes what the two compute.
+//! An image decoder and the `Resize` behind it as one operator on the host: an image is resized while it is in the
+//! processor's cache, a large one row by row as it is decoded. It computes what the two compute.
 
 use parking_lot::Mutex;
 
@@ -18,8 +18,8 @@ use crate::ops::random::crop;
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType, View};
 use crate::waiting::Effort;
 
-/// Pictures of so many bytes stay in a core's second cache until they are resized. To take their rows one by one costs 4 % (500 x 375: 547
-/// us instead of 527), where pictures of 1920 x 1080 gain 17 % in a batch.
+/// Pictures of so many bytes stay in a core's second cache until they are resized. To take their rows one by one costs
+/// 4 % (500 x 375: 547 us instead of 527), where pictures of 1920 x 1080 gain 17 % in a batch.
 const CACHED_BYTES: usize = 1 << 20;
 
 struct DecodeResize {
@@ -142,7 +142,8 @@ impl Pictures {
         let mut picture = self.0.lock().pop().unwrap_or_default();
         if picture.len() < len {
             drop(picture);
-            // Zeroed by the system, page by page as they are touched: nobody waits for memory of which little is used in the end.
+            // Zeroed by the system, page by page as they are touched: nobody waits for memory of which little is used
+            // in the end.
             picture = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| {
                 Error::new(ErrorKind::Unavailable, format!("no memory for a picture of {len} bytes"))
             })?;

@@ -1,5 +1,5 @@
-//! An image decoder and the `Resize` behind it as one operator, so that a batch of decoded images is never in memory. The graph puts it in
-//! place of the two (`graph/fuse.rs`); it stands in no file.
+//! An image decoder and the `Resize` behind it as one operator, so that a batch of decoded images is never in memory.
+//! The graph puts it in place of the two (`graph/fuse.rs`); it stands in no file.
 
 pub(in crate::ops) mod device;
 pub(in crate::ops) mod host;

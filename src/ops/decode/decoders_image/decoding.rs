@@ -1,5 +1,5 @@
-//! What every image decoder shares: what its arguments say, and a [`Decoding`] that makes a [`Job`] of every sample. It must not know
-//! on which device pixels are decoded.
+//! What every image decoder shares: what its arguments say, and a [`Decoding`] that makes a [`Job`] of every sample. It
+//! must not know on which device pixels are decoded.
 
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, ImageInfo};
 use crate::error::{Error, Result};

@@ -1,5 +1,6 @@
-//! The encoded files of a batch where somebody else may write to them meanwhile: what is looked at twice is copied first. Of a JPEG for a
-//! device's cores that is its header, because its data are read once; of any other file all of it. It must not know decoders.
+//! The encoded files of a batch where somebody else may write to them meanwhile: what is looked at twice is copied
+//! first. Of a JPEG for a device's cores that is its header, because its data are read once; of any other file all of
+//! it. It must not know decoders.
 
 use std::borrow::Cow;
 

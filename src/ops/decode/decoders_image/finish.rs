@@ -1,5 +1,5 @@
-//! Pixels as engines and cores store them to what was asked for, by one kernel for all images of a batch: orientation, window, colours,
-//! type. It must not know who stored them.
+//! Pixels as engines and cores store them to what was asked for, by one kernel for all images of a batch: orientation,
+//! window, colours, type. It must not know who stored them.
 
 use super::Job;
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Scaling, View, stored_window};

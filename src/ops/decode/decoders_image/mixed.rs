@@ -1,5 +1,5 @@
-//! Image decoders on a device: which image of a batch goes where, and what becomes of decoded pixels. Files are on the host,
-//! pixels end on the device. It must not know nvJPEG.
+//! Image decoders on a device: which image of a batch goes where, and what becomes of decoded pixels. Files are on the
+//! host, pixels end on the device. It must not know nvJPEG.
 //!
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
-//! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error. Where an operator reads the images at once,
-//! there is no output: of what the cores decode there is a group at a time, as planes where these are enough, and what threads decode is read in the slab.
+//! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error. Where an operator
+//! reads the images at once, there is no output: of what the cores decode there is a group at a time, as planes where
+//! these are enough, and what threads decode is read in the slab.
 
 mod choice;
 mod groups;
@@ -60,8 +61,8 @@ pub(super) struct Mixed {
 }
 
 impl Mixed {
-    /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says so in the log
-    /// and does without them.
+    /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says
+    /// so in the log and does without them.
     ///
     /// # Errors
     /// When the kernel does not compile.
@@ -106,7 +107,8 @@ impl Mixed {
         })
     }
 
-    /// Records what decodes `jobs`, after the parts that are decoded while it records: to the output, or for `read`, which reads them at once.
+    /// Records what decodes `jobs`, after the parts that are decoded while it records: to the output, or for `read`,
+    /// which reads them at once.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory. Errors of images are in `io`.
@@ -228,7 +230,8 @@ impl Mixed {
         self.cores.is_unsettled()
     }
 
-    /// Puts right what the cores could not decode, after the batch, with `read` if it had that. Returns whether outputs change.
+    /// Puts right what the cores could not decode, after the batch, with `read` if it had that. Returns whether outputs
+    /// change.
     ///
     /// # Errors
     /// When there is no memory.

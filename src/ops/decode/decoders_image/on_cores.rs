@@ -14,15 +14,16 @@ use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, GpuIo, Source};
 
-/// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for less, more calls cost
-/// what the time is worth.
+/// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for
+/// less, more calls cost what the time is worth.
 pub(super) const EARLY_BYTES: usize = 1 << 20;
 
-/// Bytes of files that are worth launches of their own: 64 pictures of 1080p fill a device, and take it longer than to read as many.
+/// Bytes of files that are worth launches of their own: 64 pictures of 1080p fill a device, and take it longer than to
+/// read as many.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// The same where no more than [`MOST_BESIDE`] batches are under way: then groups are decoded beside one another, as these leave room on the device.
-/// More of them take the host longer to record than they gain.
+/// The same where no more than [`MOST_BESIDE`] batches are under way: then groups are decoded beside one another, as
+/// these leave room on the device. More of them take the host longer to record than they gain.
 const LONE_GROUP_BYTES: usize = 16 << 20;
 const MOST_LONE_GROUPS: usize = 6;
 
@@ -32,11 +33,12 @@ pub(super) const MOST_BESIDE: usize = 2;
 /// Side streams that these are in, in turn.
 pub(super) const SIDES: usize = 2;
 
-/// From so many lone groups on the last is half as large as the others: the device is done with it sooner after the host is, which waits for it.
+/// From so many lone groups on the last is half as large as the others: the device is done with it sooner after the
+/// host is, which waits for it.
 const TAPERED_GROUPS: usize = 4;
 
-/// `images` with files of `bytes` bytes together, in the groups that they are decoded in, at least one: a group is read while the device has
-/// another. Each takes as much memory as `scratch` says, a group of several no more than `most`.
+/// `images` with files of `bytes` bytes together, in the groups that they are decoded in, at least one: a group is read
+/// while the device has another. Each takes as much memory as `scratch` says, a group of several no more than `most`.
 pub(super) fn groups<T>(
     images: &[T],
     bytes: usize,
@@ -93,7 +95,8 @@ impl OnCores {
         Ok(Self { cores: Cores::open(gpu, format, options.smooth_chroma)?, doubts: None })
     }
 
-    /// How the cores make of a file what is asked for; whether its planes may be left in place of pixels. `None`: it is for others.
+    /// How the cores make of a file what is asked for; whether its planes may be left in place of pixels. `None`: it is
+    /// for others.
     pub(super) fn plan<'a>(
         &self,
         job: &Job,
@@ -107,7 +110,8 @@ impl OnCores {
         takes.then(|| self.cores.plan(coded, finish::part(job), may_leave_planes))
     }
 
-    /// Makes what tables of a batch do not depend on its data: of pictures, and where their pixels go. `None` without pictures.
+    /// Makes what tables of a batch do not depend on its data: of pictures, and where their pixels go. `None` without
+    /// pictures.
     ///
     /// # Errors
     /// Internal, when a target has not the size of its picture.
@@ -153,8 +157,8 @@ impl OnCores {
         self.doubts.is_some()
     }
 
-    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. `read` reads it, or it is the output.
-    /// Returns whether outputs change.
+    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. `read` reads
+    /// it, or it is the output. Returns whether outputs change.
     ///
     /// # Errors
     /// When there is no memory.

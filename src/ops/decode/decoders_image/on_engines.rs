@@ -1,10 +1,11 @@
-//! JPEGs of a batch for the engines, whose library looks at a file more than once: it gets copies of files that somebody else may
-//! write to. It must not know the other paths.
+//! JPEGs of a batch for the engines, whose library looks at a file more than once: it gets copies of files that
+//! somebody else may write to. It must not know the other paths.
 //!
-//! Engines write what a file has, and leave in memory what was there before, another client's picture perhaps, where it has less than its header
-//! promises. A cleared target would not help: the library fills it from memory of its own. So their answer counts only for files that are
-//! proven whole, code by code. That takes a thread no longer than it takes an engine to decode them, and is done meanwhile, so whole files
-//! are answered as soon as without it; the answer to all others is the host's. Until then nobody but us sees what the engines wrote.
+//! Engines write what a file has, and leave in memory what was there before, another client's picture perhaps, where it
+//! has less than its header promises. A cleared target would not help: the library fills it from memory of its own. So
+//! their answer counts only for files that are proven whole, code by code. That takes a thread no longer than it takes
+//! an engine to decode them, and is done meanwhile, so whole files are answered as soon as without it; the answer to
+//! all others is the host's. Until then nobody but us sees what the engines wrote.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,8 +26,8 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// Room for copies of those files of `tasks` that may change. If there are some, what was copied before goes: the engines must be done
-    /// with it.
+    /// Room for copies of those files of `tasks` that may change. If there are some, what was copied before goes: the
+    /// engines must be done with it.
     pub(super) fn begin<'c>(&'c mut self, tasks: &'c [(Task<'_>, File<'_>)]) -> Copying<'c> {
         let foreign = || tasks.iter().map(|(_, file)| file).filter(|file| file.may_change());
         let total = foreign().map(|file| file.all.len()).sum();
@@ -74,8 +75,9 @@ impl<'c> Copying<'c> {
         }
     }
 
-    /// Helps, waits for the others, and starts `engines` on `tasks`, those that this was begun for. The memory of the copies must stay until the
-    /// batch is done. Tells which tasks are refused, also because they are another picture by now.
+    /// Helps, waits for the others, and starts `engines` on `tasks`, those that this was begun for. The memory of the
+    /// copies must stay until the batch is done. Tells which tasks are refused, also because they are another picture
+    /// by now.
     ///
     /// # Errors
     /// Those of [`DevicePath::start`].

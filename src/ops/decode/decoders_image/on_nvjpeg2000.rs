@@ -1,4 +1,5 @@
-//! JPEG 2000 of a batch on nvJPEG2000, where it is installed: pixels as stored, of the whole picture. It must not know the other paths.
+//! JPEG 2000 of a batch on nvJPEG2000, where it is installed: pixels as stored, of the whole picture. It must not know
+//! the other paths.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::gpu::jpeg2000::{Decoder, Task};
 use crate::gpu::{Gpu, Recorder};
 use crate::memory::DeviceBytes;
 
-/// What ends a codestream. A file without it is cut off, which the host shall judge: the library shows as much as there is.
+/// What ends a codestream. A file without it is cut off, which the host shall judge: the library shows as much as there
+/// is.
 const END: [u8; 2] = [0xFF, 0xD9];
 
 /// The library, from the first file on that it may take.
@@ -76,7 +78,8 @@ impl OnNvJpeg2000 {
         }
     }
 
-    /// Decodes `files` to `targets`, before what is recorded from here on; returns the places of those that it refuses, all where it is not there.
+    /// Decodes `files` to `targets`, before what is recorded from here on; returns the places of those that it refuses,
+    /// all where it is not there.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory.

@@ -1,5 +1,5 @@
-//! What an image decoder on a device gives to an operator that reads its images as they are decoded, a group of them at a time. It must not
-//! know how they are.
+//! What an image decoder on a device gives to an operator that reads its images as they are decoded, a group of them at
+//! a time. It must not know how they are.
 
 use crate::error::Result;
 use crate::operator::{GpuCx, Source};

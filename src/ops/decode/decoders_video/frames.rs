@@ -1,5 +1,5 @@
-//! Which frames of a video are asked for: from arguments and the number of frames to a frame, or none, for each place of the output. It
-//! must not know how frames are decoded.
+//! Which frames of a video are asked for: from arguments and the number of frames to a frame, or none, for each place
+//! of the output. It must not know how frames are decoded.
 
 use crate::cpu::video::Padding;
 use crate::error::{Error, Result};
@@ -77,7 +77,8 @@ impl Frames {
         }
     }
 
-    /// The frame of a video of `count` frames for each place of the output, at most `most`; `None` stands for the fill value.
+    /// The frame of a video of `count` frames for each place of the output, at most `most`; `None` stands for the fill
+    /// value.
     ///
     /// # Errors
     /// Arguments that name no frames, or more than `most`.

@@ -123,7 +123,8 @@ impl DecodersVideo {
         Ok(Job { frames, height, width, efforts, opened: video.held(), decoders: 1 })
     }
 
-    /// Lets several decoders work on a video where there is memory for them: as many as threads, and half of what the batch may take.
+    /// Lets several decoders work on a video where there is memory for them: as many as threads, and half of what the
+    /// batch may take.
     fn share(&mut self) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let videos = self.jobs.iter().flatten().count().clamp(1, threads);

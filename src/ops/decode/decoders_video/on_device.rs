@@ -1,12 +1,13 @@
-//! Videos to frames on a device: what its engines decode, and what threads of the host do in their place. It must not know how frames are
-//! chosen.
+//! Videos to frames on a device: what its engines decode, and what threads of the host do in their place. It must not
+//! know how frames are chosen.
 //!
 //! ```text
 //! engines:  packets -> pictures as stored -> [ kernel `video` ] -> output           a run of frames at a time, several at once
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
-//! A video of which the engines refuse anything is decoded on the host as a whole, whose answer is the answer also when it is an error.
+//! A video of which the engines refuse anything is decoded on the host as a whole, whose answer is the answer also when
+//! it is an error.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,8 +78,8 @@ impl OnDevice {
         Ok(Self { engines: engines.map(Arc::new), ready: Arc::new(Event::new(gpu)?) })
     }
 
-    /// Decodes `jobs` on engines and host at the same time, and records the copies of what the host decoded. Returns how many frames were
-    /// decoded by each.
+    /// Decodes `jobs` on engines and host at the same time, and records the copies of what the host decoded. Returns
+    /// how many frames were decoded by each.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory. Errors of videos are in `io`.
@@ -129,8 +130,8 @@ impl OnDevice {
         Ok(Decoded { frames, engine_frames: count(&made), ..Decoded::default() })
     }
 
-    /// Decodes on the engines and at the same time on threads; records the copies of what these made. Returns for each clip of the engines
-    /// why they did not.
+    /// Decodes on the engines and at the same time on threads; records the copies of what these made. Returns for each
+    /// clip of the engines why they did not.
     fn decode(
         &self,
         fill: [u8; CHANNELS],

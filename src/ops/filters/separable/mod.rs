@@ -1,5 +1,5 @@
-//! What blurs and derivatives are made of: sums of neighbours along one dimension after the other. An operator gives only its
-//! weights ([`Weights`]).
+//! What blurs and derivatives are made of: sums of neighbours along one dimension after the other. An operator gives
+//! only its weights ([`Weights`]).
 
 mod gpu;
 

@@ -85,8 +85,9 @@ pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, to: DType, by_tables: b
 }
 
 impl Job {
-    /// Factor, bias and fill value of every channel of the output. Those that the input has not are 0 whatever the fill values, as DALI's GPU
-    /// operator has them. With a library's arithmetic the 256 values of every channel of the input, one value, and fill values as on the CPU.
+    /// Factor, bias and fill value of every channel of the output. Those that the input has not are 0 whatever the fill
+    /// values, as DALI's GPU operator has them. With a library's arithmetic the 256 values of every channel of the
+    /// input, one value, and fill values as on the CPU.
     pub(in crate::ops) fn per_channel(&self) -> &[Vec<f32>; 3] {
         self.per_channel.get_or_init(|| self.new_per_channel())
     }

@@ -1,5 +1,5 @@
-//! Normalization with the arithmetic of a library of training: the argument `arithmetic`, and what goes with it. It must not know how a library
-//! computes.
+//! Normalization with the arithmetic of a library of training: the argument `arithmetic`, and what goes with it. It
+//! must not know how a library computes.
 
 use crate::cpu::normalize::tables::Library;
 use crate::error::{Error, Result};

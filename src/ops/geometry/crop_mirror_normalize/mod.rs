@@ -1,4 +1,5 @@
-//! `CropMirrorNormalize`: cuts a window out of an image, mirrors it, normalises its channels and reorders its dimensions.
+//! `CropMirrorNormalize`: cuts a window out of an image, mirrors it, normalises its channels and reorders its
+//! dimensions.
 
 pub(in crate::ops) mod gpu;
 mod job;
@@ -306,8 +307,8 @@ impl CropMirrorNormalize {
     }
 }
 
-/// The values of an argument for the `padded` channels of the output, from one for all, or one each for the `channels` of
-/// the input or those of the output.
+/// The values of an argument for the `padded` channels of the output, from one for all, or one each for the `channels`
+/// of the input or those of the output.
 fn per_channel(name: &str, values: &[f32], channels: usize, padded: usize) -> Result<Vec<f32>> {
     if let [value] = values {
         return Ok(vec![*value; padded]);

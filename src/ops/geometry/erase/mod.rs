@@ -238,8 +238,8 @@ fn volume(region: &[(usize, usize)]) -> usize {
     region.iter().map(|&(from, to)| to.saturating_sub(from)).fold(1, usize::saturating_mul)
 }
 
-/// The bits of a fill value as an element of type `dtype`. DALI makes an integer of it without its fraction, and of a large one
-/// the low bits.
+/// The bits of a fill value as an element of type `dtype`. DALI makes an integer of it without its fraction, and of a
+/// large one the low bits.
 fn element(value: f32, dtype: DType) -> u64 {
     let whole = if value.abs() < 2f32.powi(31) { value as i32 } else { i32::MIN };
     match dtype {

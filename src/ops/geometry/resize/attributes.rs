@@ -227,8 +227,8 @@ impl ResizeAttributes {
         })
     }
 
-    /// The height and width that every image gets which is seen whole, when they are known: larger images may be made smaller before. With another
-    /// library's arithmetic they may not.
+    /// The height and width that every image gets which is seen whole, when they are known: larger images may be made
+    /// smaller before. With another library's arithmetic they may not.
     pub(in crate::ops) fn whole_image_size(&self) -> Option<[usize; 2]> {
         let [height, width] = self.known_size::<2>();
         Some([height?, width?]).filter(|_| self.roi.is_none() && self.exact.is_none())

@@ -1,5 +1,5 @@
-//! Resizing with another library's arithmetic: what the arguments ask of [`Task`], and sizes as the libraries round them. It must not know how
-//! a library computes.
+//! Resizing with another library's arithmetic: what the arguments ask of [`Task`], and sizes as the libraries round
+//! them. It must not know how a library computes.
 
 use super::geometry::Geometry;
 use super::sizes::{Mode, swapped};
@@ -110,8 +110,8 @@ impl Exact {
         Ok(Some(Self { arithmetic, filter, reducing_gap }))
     }
 
-    /// The `rounding` of a window in the middle that is not told otherwise: torchvision's crop, which timm uses with Pillow's images, too, rounds
-    /// halves to even; with OpenCV halves are cut off.
+    /// The `rounding` of a window in the middle that is not told otherwise: torchvision's crop, which timm uses with
+    /// Pillow's images, too, rounds halves to even; with OpenCV halves are cut off.
     pub(super) fn rounding_of_windows(&self) -> &'static str {
         if self.arithmetic == Arithmetic::OpenCv { "truncate" } else { "even" }
     }
@@ -172,7 +172,8 @@ impl Exact {
         Ok(task)
     }
 
-    /// A region of the image: Pillow's `box`, which sees the pixels around it; elsewhere pixels that are cut out before.
+    /// A region of the image: Pillow's `box`, which sees the pixels around it; elsewhere pixels that are cut out
+    /// before.
     fn place(&self, region: [(f32, f32); 2], task: &mut Task) -> Result<()> {
         if self.arithmetic.is_pillow() {
             task.region = region;
@@ -298,9 +299,11 @@ fn of_dali(arithmetic: Arithmetic, filter: resample::Filter) -> Result<Filter> {
     }
 }
 
-/// The size of the output: sides that are asked for (0: not given) stay as they are, others follow from the ratio of `extent`.
+/// The size of the output: sides that are asked for (0: not given) stay as they are, others follow from the ratio of
+/// `extent`.
 ///
-/// torchvision, and what resizes with Pillow, cut the fraction of the other side off; what resizes with OpenCV rounds it.
+/// torchvision, and what resizes with Pillow, cut the fraction of the other side off; what resizes with OpenCV rounds
+/// it.
 ///
 /// # Errors
 /// When a side is not whole, 0, or too large.

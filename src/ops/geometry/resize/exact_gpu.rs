@@ -1,5 +1,5 @@
-//! Resizing with another library's arithmetic on the device: rows of tables for `kernels/exact_*.cu`, by the weights that the host makes. It must not
-//! know how these are worked out.
+//! Resizing with another library's arithmetic on the device: rows of tables for `kernels/exact_*.cu`, by the weights
+//! that the host makes. It must not know how these are worked out.
 
 mod tables;
 
@@ -17,7 +17,8 @@ use tables::Placed;
 
 pub(in crate::ops) use tables::Tables;
 
-/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one, of bytes or of numbers; as in the kernels.
+/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one, of bytes or of
+/// numbers; as in the kernels.
 const ROWS_AT_ONCE: usize = 4;
 const BYTES_AT_ONCE: usize = 16;
 const NUMBERS_AT_ONCE: usize = 4;

@@ -1,4 +1,5 @@
-//! Resizing on the device: rows of the table for `kernels/resample.cu`, and the weights of their axes, which are made before.
+//! Resizing on the device: rows of the table for `kernels/resample.cu`, and the weights of their axes, which are made
+//! before.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 /// Rows of bytes that the kernel multiplies at once; as there.
 const ROWS_AT_ONCE: f64 = 32.0;
 
-/// Images of which those of few rows a tile have a launch of their own: it makes them sooner, and a launch takes time itself.
+/// Images of which those of few rows a tile have a launch of their own: it makes them sooner, and a launch takes time
+/// itself.
 const WORTH_A_LAUNCH: usize = 32;
 
 /// Zeros on each side of the weights of a pixel, where they are split; as in the kernel.
@@ -98,12 +100,14 @@ impl AxisRow {
 
     /// Whether a tile of rows is made of more pixels than are multiplied at once; in doubt it is.
     fn has_many(&self) -> bool {
-        // How far apart the first taps of the first and the last row are, rounded as the device may do it; the taps, from an even pixel on.
+        // How far apart the first taps of the first and the last row are, rounded as the device may do it; the taps,
+        // from an even pixel on.
         let apart = (TILE[0] - 1) as f64 * f64::from(self.scale).abs() + 0.01 + 1e-6 * f64::from(self.length);
         apart.ceil() + f64::from(self.taps) + 1.0 > ROWS_AT_ONCE
     }
 
-    /// Bytes that are made of it: for each pixel its first tap and its weights, with some room around these where they are split.
+    /// Bytes that are made of it: for each pixel its first tap and its weights, with some room around these where they
+    /// are split.
     fn made_bytes(&self) -> usize {
         let words = 1 + self.taps as usize + if self.is_split != 0 { 2 * SPLIT_PADDING } else { 0 };
         self.size as usize * size_of::<f32>() * words
@@ -172,8 +176,8 @@ struct Params {
     tiles: u32,
 }
 
-/// Records launches over `rows` of elements of type `from`, of which `spec` computes `at_once` channels at once: what makes the weights of
-/// their axes, and the kernel.
+/// Records launches over `rows` of elements of type `from`, of which `spec` computes `at_once` channels at once: what
+/// makes the weights of their axes, and the kernel.
 pub(in crate::ops) fn launch<R: Resampled>(
     cx: &mut GpuCx<'_>,
     spec: &KernelSpec,
@@ -320,8 +324,8 @@ pub(in crate::ops) fn prepare(
     }
 }
 
-/// How many channels a thread computes at once, of images with `counts` channels: of many, or if not all have as many, one
-/// after the other.
+/// How many channels a thread computes at once, of images with `counts` channels: of many, or if not all have as many,
+/// one after the other.
 pub(super) fn channels_at_once(mut counts: impl Iterator<Item = usize>) -> usize {
     let first = counts.next().unwrap_or(1);
     if first <= MAX_CHANNELS && counts.all(|channels| channels == first) { first } else { 1 }
@@ -357,7 +361,8 @@ impl Images {
     }
 }
 
-/// Records the resize of every live sample to elements of type `to`. `tables` are another library's, kept from batch to batch.
+/// Records the resize of every live sample to elements of type `to`. `tables` are another library's, kept from batch to
+/// batch.
 pub(in crate::ops) fn run(
     cx: &mut GpuCx<'_>,
     io: &GpuIo<'_>,

@@ -232,7 +232,8 @@ pub(in crate::ops) struct Job {
 }
 
 impl Job {
-    /// To make `target` of the images in `geometry`. Weights are made later, on the thread that resizes or on the device.
+    /// To make `target` of the images in `geometry`. Weights are made later, on the thread that resizes or on the
+    /// device.
     ///
     /// # Errors
     /// Those of [`resample::check`].
@@ -263,7 +264,8 @@ impl Job {
     /// Resizes one sample.
     ///
     /// # Errors
-    /// Those of [`Plan::new`]; when nobody waits any more; internal, when a buffer does not have the planned size or an unplanned type.
+    /// Those of [`Plan::new`]; when nobody waits any more; internal, when a buffer does not have the planned size or an
+    /// unplanned type.
     pub(in crate::ops) fn run(
         &self,
         input: &View<'_>,
@@ -287,8 +289,8 @@ impl Job {
         }
     }
 
-    /// Resizes an image of bytes that `make` makes row by row; it says whether it made all of them. False: it did not, or rows cannot come
-    /// one by one. Then `output` holds anything.
+    /// Resizes an image of bytes that `make` makes row by row; it says whether it made all of them. False: it did not,
+    /// or rows cannot come one by one. Then `output` holds anything.
     ///
     /// # Errors
     /// Those of [`Job::run`].

@@ -1,13 +1,13 @@
-//! The numbers behind a resize: values for all sides or one, the size that a mode makes of the one asked for, and regions, as DALI rounds
-//! them. Nothing here knows arguments or samples.
+//! The numbers behind a resize: values for all sides or one, the size that a mode makes of the one asked for, and
+//! regions, as DALI rounds them. Nothing here knows arguments or samples.
 
 use crate::error::{Error, Result};
 
 /// Largest correction of the source region for a rounded size.
 const MAX_SUBPIXEL_CORRECTION: f64 = 10.0;
 
-/// A region of fewer pixels than this is made as large as this, around its middle: so one line of an image is repeated, and nothing is
-/// divided by 0.
+/// A region of fewer pixels than this is made as large as this, around its middle: so one line of an image is repeated,
+/// and nothing is divided by 0.
 const MIN_REGION: f64 = 1e-3;
 
 /// What becomes of sides that are not given, and of the ratio of those that are.

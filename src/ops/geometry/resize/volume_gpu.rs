@@ -1,5 +1,5 @@
-//! Volumes in `Resize` on a device: their slices as images, then their depth as the rows of an image whose pixels are the
-//! elements of a slice. Between the two passes lie float32.
+//! Volumes in `Resize` on a device: their slices as images, then their depth as the rows of an image whose pixels are
+//! the elements of a slice. Between the two passes lie float32.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! `transforms__*`: matrices of affine transformations, alone or applied to another one. Each operator's file says which
-//! matrix it makes ([`Generator`]); [`Transform`] applies it.
+//! `transforms__*`: matrices of affine transformations, alone or applied to another one. Each operator's file says
+//! which matrix it makes ([`Generator`]); [`Transform`] applies it.
 
 pub(in crate::ops) mod combine;
 pub(in crate::ops) mod crop;

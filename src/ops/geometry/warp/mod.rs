@@ -1,5 +1,5 @@
-//! Operators that see images and volumes through an affine map: [`affine`] and [`rotate`] say which ([`Placement`]), [`Warp`]
-//! does it.
+//! Operators that see images and volumes through an affine map: [`affine`] and [`rotate`] say which ([`Placement`]),
+//! [`Warp`] does it.
 
 pub(in crate::ops) mod affine;
 mod gpu;

@@ -102,8 +102,8 @@ pub(in crate::ops) fn canvas(h: usize, w: usize, angle: f64) -> [usize; 2] {
     [size[0], size[1]]
 }
 
-/// The sides that it takes at least; they are odd where the side of the image that mostly lies along them is, so that its middle stays
-/// sharp.
+/// The sides that it takes at least; they are odd where the side of the image that mostly lies along them is, so that
+/// its middle stays sharp.
 fn sides(h: usize, w: usize, angle: f64) -> Extents {
     let (sin, cos) = (angle.sin().abs(), angle.cos().abs());
     let (height, width) = (h as f64, w as f64);

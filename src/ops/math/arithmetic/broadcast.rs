@@ -143,8 +143,8 @@ pub(super) struct Axis {
     pub(super) strides: Vec<usize>,
 }
 
-/// The dimensions of `result`, which has elements, innermost first and as few as possible: neighbours that lie together in
-/// every operand are one. No dimensions: a single element.
+/// The dimensions of `result`, which has elements, innermost first and as few as possible: neighbours that lie together
+/// in every operand are one. No dimensions: a single element.
 pub(super) fn axes(operands: &[&Shape], result: &Shape) -> Vec<Axis> {
     let strides: Vec<Vec<usize>> = operands.iter().map(|operand| operand.strides()).collect();
     let mut axes: Vec<Axis> = Vec::new();

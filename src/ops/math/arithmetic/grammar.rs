@@ -1,5 +1,5 @@
-//! Reads `expression_desc`, the text that a file gives an arithmetic operator. The file is not trusted: length and depth
-//! are bounded, and every error says where. It must not know element types' rules or tensors.
+//! Reads `expression_desc`, the text that a file gives an arithmetic operator. The file is not trusted: length and
+//! depth are bounded, and every error says where. It must not know element types' rules or tensors.
 //!
 //! ```text
 //! call  := NAME "(" { expr } ")"        operands separated by blanks

@@ -1,5 +1,5 @@
-//! `Normalize` on a device: parameters from folds of the samples, then the result. At most five launches, all in one stream, so
-//! that nothing waits in between.
+//! `Normalize` on a device: parameters from folds of the samples, then the result. At most five launches, all in one
+//! stream, so that nothing waits in between.
 //!
 //! ```text
 //! fold -> finish (means) -> fold (of squares) -> finish (scales) -> normalize
@@ -95,7 +95,8 @@ impl Source {
         }
     }
 
-    /// Address of a sample's parameters, as far as it is known, and the distance of neighbours. `tensor` reads the sample's.
+    /// Address of a sample's parameters, as far as it is known, and the distance of neighbours. `tensor` reads the
+    /// sample's.
     fn place(self, cx: &mut GpuCx<'_>, tensor: impl FnOnce() -> Result<Vec<f32>>) -> Result<(u64, u64)> {
         match self {
             Source::One(address) => Ok((address, 0)),
@@ -109,7 +110,8 @@ fn stage(cx: &mut GpuCx<'_>, values: &[f32]) -> Result<u64> {
     Ok(cx.recorder.stage(bytemuck::cast_slice(values))?.address())
 }
 
-/// Device memory for the parameters of every row, one behind the other in one buffer, or all at one place; and where it is.
+/// Device memory for the parameters of every row, one behind the other in one buffer, or all at one place; and where it
+/// is.
 fn allocate(cx: &mut GpuCx<'_>, folds: &mut [folds::Row], shared: bool) -> Result<()> {
     let mut end = 0;
     for fold in folds.iter_mut() {

@@ -44,7 +44,8 @@ impl Default for Arrangement {
 }
 
 impl Arrangement {
-    /// The arrangement for a sample of shape `shape`, which has elements, of which the dimensions `reduced` are reduced.
+    /// The arrangement for a sample of shape `shape`, which has elements, of which the dimensions `reduced` are
+    /// reduced.
     pub(super) fn new(shape: &Shape, reduced: &[bool]) -> Self {
         // Neighbours that are both reduced, or neither, are one dimension; those of extent 1 belong to any.
         let mut groups: Vec<(usize, bool)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Folds of a dense tensor along some of its dimensions, for every element type that reductions take. Which values are folded,
-//! this module does not know.
+//! Folds of a dense tensor along some of its dimensions, for every element type that reductions take. Which values are
+//! folded, this module does not know.
 #![expect(clippy::cast_lossless, reason = "one macro makes all numbers")]
 
 use multiversion::multiversion;
@@ -105,8 +105,8 @@ pub(super) struct Rule<Empty, Step, Join> {
     pub(super) join: Join,
 }
 
-/// Folds `values`, a tensor of shape `shape`, along the dimensions that `reduced` names, into `folds`: there is one for each
-/// position of the other dimensions. The elements of a fold join it in no particular order.
+/// Folds `values`, a tensor of shape `shape`, along the dimensions that `reduced` names, into `folds`: there is one for
+/// each position of the other dimensions. The elements of a fold join it in no particular order.
 pub(super) fn fold<T: Copy, A: Copy>(
     values: &[T],
     shape: &[usize],

@@ -1,5 +1,5 @@
-//! Reductions on a device. As DALI's there, they round and saturate results of integer types, where those on the host keep the low
-//! bits of their sums.
+//! Reductions on a device. As DALI's there, they round and saturate results of integer types, where those on the host
+//! keep the low bits of their sums.
 
 use super::{Kind, Reduction};
 use crate::error::Result;

@@ -1,5 +1,5 @@
-//! `reductions__*`: sums, means, extremes and deviations along dimensions. Floats are summed as doubles; DALI adds pairs of
-//! float32, so results agree to about 1e-6 of the largest term.
+//! `reductions__*`: sums, means, extremes and deviations along dimensions. Floats are summed as doubles; DALI adds
+//! pairs of float32, so results agree to about 1e-6 of the largest term.
 
 mod fold;
 mod gpu;

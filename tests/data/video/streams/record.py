@@ -1,10 +1,12 @@
-"""Records what DALI makes of the clips with `experimental.inputs.video` and `experimental.readers.video`, and pipelines that it serialized.
+"""Records what DALI makes of the clips with `experimental.inputs.video` and `experimental.readers.video`, and pipelines
+that it serialized.
 
     pip install nvidia-dali-cuda130; cd tests/data/video/streams; python3 record.py
 
-`answers.json`: `inputs` has for each length and policy the batches of a clip; `readers` for each case its arguments (`CLIP:` stands for the folder of
-the clips, `LIST:` for the lines of a list), how many samples there are and what each has: the frames' shape and sum, then the other outputs.
-"""
+`answers.json`: `inputs` has for each length and policy the batches of a clip; `readers` for each case its arguments
+(`CLIP:` stands for the folder of the clips, `LIST:` for the lines of a list), how many samples there are and what each
+has: the frames' shape and sum, then the other outputs."""
+
 import json
 import pathlib
 import tempfile
@@ -62,7 +64,12 @@ def samples(arguments, batch=2):
             outs = [out.as_cpu() if hasattr(out, "as_cpu") else out for out in pipe.run()]
             for i in range(batch):
                 frames = np.array(outs[0].at(i)).astype(np.int64)
-                found.append([[list(frames.shape), int(frames.sum())], *[np.round(np.array(out.at(i)), 6).tolist() for out in outs[1:]]])
+                found.append(
+                    [
+                        [list(frames.shape), int(frames.sum())],
+                        *[np.round(np.array(out.at(i)), 6).tolist() for out in outs[1:]],
+                    ]
+                )
         return size, found
 
 
@@ -81,23 +88,39 @@ READERS = [
     {**BOTH, "sequence_length": 3, "step": 2, "stride": 3},
     {**BOTH, "sequence_length": 3, "enable_frame_num": "scalar", "random_shuffle": True, "initial_fill": 5, "seed": 42},
     {**BOTH, "sequence_length": 3, "num_shards": 3, "shard_id": 1, "pad_last_batch": True, "stick_to_shard": True},
-    *[{**ONE, "sequence_length": 5, "pad_mode": mode, "fill_value": [10, 20, 30]} for mode in ("constant", "edge", "reflect_1001", "reflect_101")],
+    *[
+        {**ONE, "sequence_length": 5, "pad_mode": mode, "fill_value": [10, 20, 30]}
+        for mode in ("constant", "edge", "reflect_1001", "reflect_101")
+    ],
     {**ONE, "sequence_length": 20, "pad_mode": "constant"},
     {**ONE, "sequence_length": 4, "stride": 4, "step": 3, "pad_mode": "edge"},
     {**ONE, "sequence_length": 5, "uniform_sample": True},
     {**ONE, "sequence_length": 20, "uniform_sample": True},
     listed(f"{WEBM} 3\n{MP4} 4\n", sequence_length=6),
-    listed(f"{WEBM} 3 2 7\n{MP4} 4 -4 -1\n{WEBM} 5 2.5 6.5\n{WEBM} 1 3 3\n", sequence_length=1, file_list_format="frames"),
+    listed(
+        f"{WEBM} 3 2 7\n{MP4} 4 -4 -1\n{WEBM} 5 2.5 6.5\n{WEBM} 1 3 3\n", sequence_length=1, file_list_format="frames"
+    ),
     listed(f"{WEBM} 3 2 7\n", sequence_length=8, file_list_format="frames", pad_mode="reflect_101"),
-    *[listed(f"{WEBM} 3 0.1 0.25\n{MP4} 4 0.08 0.24\n{WEBM} 5 0 0.44\n", sequence_length=1, file_list_rounding=rounding)
-      for rounding in ("start_down_end_up", "start_up_end_down", "all_up", "all_down")],
+    *[
+        listed(
+            f"{WEBM} 3 0.1 0.25\n{MP4} 4 0.08 0.24\n{WEBM} 5 0 0.44\n", sequence_length=1, file_list_rounding=rounding
+        )
+        for rounding in ("start_down_end_up", "start_up_end_down", "all_up", "all_down")
+    ],
 ]
 
 
 def parts():
-    """Whole videos as sequences of five frames, and as frames: samples that a server splits along their first dimension."""
-    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=1,
-                    output_dtype=types.UINT8, output_ndim=[5, 4])
+    """Whole videos as sequences of five frames, and as frames: samples that a server splits along their first
+    dimension."""
+    pipe = Pipeline(
+        batch_size=4,
+        num_threads=2,
+        device_id=None,
+        prefetch_queue_depth=1,
+        output_dtype=types.UINT8,
+        output_ndim=[5, 4],
+    )
     with pipe:
         video = fn.external_source(name="VIDEO", dtype=types.UINT8, ndim=1)
         frames = fn.resize(fn.decoders.video(video), size=[20, 30])
@@ -131,7 +154,9 @@ def main():
     parts().serialize(filename=str(HERE / "parts.dali"))
     (HERE / "answers.json").write_text(json.dumps(answers, separators=(",", ":")).replace('{"', '\n{"') + "\n")
     for policy in ("partial", "pad"):
-        video_of("VIDEO", sequence_length=7, last_sequence_policy=policy).serialize(filename=str(HERE / f"{policy}.dali"))
+        video_of("VIDEO", sequence_length=7, last_sequence_policy=policy).serialize(
+            filename=str(HERE / f"{policy}.dali")
+        )
     # What stands beside a video: how it is moved, and a number.
     pipe = Pipeline(batch_size=BATCH, num_threads=2, device_id=None)
     with pipe:

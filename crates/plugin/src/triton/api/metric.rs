@@ -24,7 +24,8 @@ impl Family {
     /// The counters called `name`; `help` says what they count.
     ///
     /// # Errors
-    /// `Unsupported` where the server is older than metrics of backends; what Triton says, as where metrics are turned off.
+    /// `Unsupported` where the server is older than metrics of backends; what Triton says, as where metrics are turned
+    /// off.
     pub fn new(server: &'static Server, name: &str, help: &str) -> Result<Self> {
         let Ok(new) = &server.newer.TRITONSERVER_MetricFamilyNew else {
             return Err(Error::unsupported("this server shows no metrics of backends"));

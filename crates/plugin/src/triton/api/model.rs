@@ -74,8 +74,8 @@ impl Model {
         })
     }
 
-    /// The model's directory, which holds `config.pbtxt` and a directory for each version. Any path that the file system
-    /// allows, UTF-8 or not.
+    /// The model's directory, which holds `config.pbtxt` and a directory for each version. Any path that the file
+    /// system allows, UTF-8 or not.
     ///
     /// # Errors
     /// `Unsupported` when the model is not a directory; else what Triton says.

@@ -108,7 +108,8 @@ impl Request {
             .collect()
     }
 
-    /// Where it stands in a sequence of requests; `None` for one that is in none, and where the server is too old to say.
+    /// Where it stands in a sequence of requests; `None` for one that is in none, and where the server is too old to
+    /// say.
     ///
     /// # Errors
     /// What Triton says.
@@ -198,8 +199,8 @@ pub struct Client<'r> {
     request: PhantomData<&'r Request>,
 }
 
-// SAFETY: all that it does is to ask whether the request is cancelled. Triton reads an atomic for that, which clients set from their own
-// threads while a backend works.
+// SAFETY: all that it does is to ask whether the request is cancelled. Triton reads an atomic for that, which clients
+// set from their own threads while a backend works.
 unsafe impl Sync for Client<'_> {}
 
 impl Client<'_> {
@@ -353,8 +354,8 @@ impl<'r> Input<'r> {
             .ok_or_else(|| Error::invalid(format!("a buffer of {bytes} bytes does not fit into memory")))?;
         let memory = Memory { kind: MemoryKind::from_raw(kind), device };
         if !memory.kind.is_host() {
-            // SAFETY: Triton says that `length` bytes are there, on the device that it names, and keeps them until the request is
-            // released, which is not during `'r`.
+            // SAFETY: Triton says that `length` bytes are there, on the device that it names, and keeps them until the
+            // request is released, which is not during `'r`.
             let bytes = unsafe { DeviceBytes::foreign(buffer as usize as u64, length) };
             return Ok(Chunk::Device { bytes, memory });
         }

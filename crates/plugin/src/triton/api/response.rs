@@ -131,7 +131,8 @@ impl Response {
         ManuallyDrop::new(self).send_with(true, Some(error))
     }
 
-    /// The one place that sends: the callers see to it that this is called once, and that the response is not used after it.
+    /// The one place that sends: the callers see to it that this is called once, and that the response is not used
+    /// after it.
     fn send_with(&mut self, last: bool, error: Option<&Error>) -> Result<()> {
         // The names own memory that `ManuallyDrop` would leak.
         drop(self.outputs.take());

@@ -33,9 +33,9 @@ pub(super) fn c_string(text: &str) -> CString {
     CString::new(text).unwrap_or_else(|_| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default())
 }
 
-/// Triton's object for `error`, by its function `new`. Null would read as success: a request that nobody answers, a model without a
-/// state. So where Triton cannot make an object with this text, it is one with a short text, and where not even that, the
-/// process ends, as when memory runs out elsewhere.
+/// Triton's object for `error`, by its function `new`. Null would read as success: a request that nobody answers, a
+/// model without a state. So where Triton cannot make an object with this text, it is one with a short text, and where
+/// not even that, the process ends, as when memory runs out elsewhere.
 pub(super) fn object_of(
     error: &Error,
     new: impl Fn(Code, &CStr) -> *mut sys::TRITONSERVER_Error,

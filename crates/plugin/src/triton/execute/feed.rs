@@ -1,5 +1,6 @@
-//! Answers a request that brings a video, or the next piece of one: a reply for each batch that is made of it, the last one marked as such. No
-//! more of the video is decoded ahead than a batch, and responses wait when too many were not taken. It must not know what a video is.
+//! Answers a request that brings a video, or the next piece of one: a reply for each batch that is made of it, the last
+//! one marked as such. No more of the video is decoded ahead than a batch, and responses wait when too many were not
+//! taken. It must not know what a video is.
 //!
 //! ```text
 //! request   [ video, what stands beside it ]
@@ -22,8 +23,9 @@ use crate::triton::streams::Piece;
 use gesso::error::{Error, Result};
 use gesso::pipeline::Feeding;
 
-/// From when a client has left to the last response. Triton of 2024 frees the state of a cancelled stream twice, and ends, when that
-/// response comes while it still takes the cancellation in: a quarter of the time without a pause, never in 36 tries with this one.
+/// From when a client has left to the last response. Triton of 2024 frees the state of a cancelled stream twice, and
+/// ends, when that response comes while it still takes the cancellation in: a quarter of the time without a pause,
+/// never in 36 tries with this one.
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// What one reply took.

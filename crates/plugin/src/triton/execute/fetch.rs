@@ -1,5 +1,5 @@
-//! The tensors of requests as they arrived: in pieces, on the host or on a device. What is needed on the host is brought
-//! there, for all requests of a batch at once. It must not know samples.
+//! The tensors of requests as they arrived: in pieces, on the host or on a device. What is needed on the host is
+//! brought there, for all requests of a batch at once. It must not know samples.
 
 use crate::config::Tensor;
 use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
@@ -26,8 +26,8 @@ pub(super) struct Arrived<'r> {
 /// The tensors of `request` in the order of the pipeline's inputs; `None` for one whose default stands in for it.
 ///
 /// # Errors
-/// Invalid when another one is missing, unsupported when one is in memory that the instance cannot read, cancelled when nobody
-/// waits for an answer.
+/// Invalid when another one is missing, unsupported when one is in memory that the instance cannot read, cancelled when
+/// nobody waits for an answer.
 pub(super) fn arrive<'r>(
     model: &'r ModelState,
     declared: &[pipeline::Input],

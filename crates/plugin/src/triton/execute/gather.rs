@@ -1,5 +1,5 @@
-//! Requests to batches: cuts a request's tensors into samples, and joins the samples of all requests. Bytes are copied only
-//! where a tensor came in pieces or lies at an address its elements cannot be read at.
+//! Requests to batches: cuts a request's tensors into samples, and joins the samples of all requests. Bytes are copied
+//! only where a tensor came in pieces or lies at an address its elements cannot be read at.
 
 mod files;
 
@@ -75,12 +75,12 @@ impl Merged<'_> {
 }
 
 impl<'r> Tensors<'r> {
-    /// Cuts the tensors of one request, which stand in the order of the `declared` and the `configured` inputs; for one that
-    /// is not there, every sample has the default.
+    /// Cuts the tensors of one request, which stand in the order of the `declared` and the `configured` inputs; for one
+    /// that is not there, every sample has the default.
     ///
     /// # Errors
-    /// Invalid when a tensor is not what the pipeline declares, has no batch dimension, or has another number of samples
-    /// than the first.
+    /// Invalid when a tensor is not what the pipeline declares, has no batch dimension, or has another number of
+    /// samples than the first.
     pub(super) fn gather(
         declared: &[pipeline::Input],
         configured: &[config::Tensor],
@@ -249,7 +249,8 @@ impl<'r> Tensor<'r> {
     }
 }
 
-/// The tensors of one request that brings a video, each as a batch of its own: what stands beside the video may have other numbers of samples.
+/// The tensors of one request that brings a video, each as a batch of its own: what stands beside the video may have
+/// other numbers of samples.
 ///
 /// # Errors
 /// As for [`Tensors::gather`]; what `wanted` says, which is asked while files are read.

@@ -1,5 +1,5 @@
-//! How long the requests of a batch may take: until when each is waited for, and which are expected to hold up the others. It must not know
-//! tensors or responses.
+//! How long the requests of a batch may take: until when each is waited for, and which are expected to hold up the
+//! others. It must not know tensors or responses.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -116,8 +116,8 @@ impl<'r> Patience<'r> {
         self.slow.is_some()
     }
 
-    /// Sets requests aside for which an operator is expected to take too long, which are samples and the time of one core for each. One that
-    /// `has_outputs` stays: its response cannot be begun anew.
+    /// Sets requests aside for which an operator is expected to take too long, which are samples and the time of one
+    /// core for each. One that `has_outputs` stays: its response cannot be begun anew.
     pub(super) fn weigh(
         &mut self,
         expected: &[(usize, Duration)],

@@ -13,8 +13,8 @@ use gesso::error::{Context, Error, Result};
 use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target, Waiting, Watch};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
-/// Nanoseconds that Triton takes for a byte of a response on the host: its gRPC zeroes them, which took 410 to 460 ms for 675 MB on a core
-/// that had nothing else to do.
+/// Nanoseconds that Triton takes for a byte of a response on the host: its gRPC zeroes them, which took 410 to 460 ms
+/// for 675 MB on a core that had nothing else to do.
 const RESPONSE_BYTE: f64 = 1.0;
 
 /// The responses to the requests of one batch.
@@ -105,8 +105,8 @@ impl<'r> Responses<'r> {
         });
     }
 
-    /// Asks for memory for the samples of each request that wants `output` and has not failed. `place` says what becomes
-    /// of it, given the bytes of each sample: a piece for each, or nothing when it is to be copied late.
+    /// Asks for memory for the samples of each request that wants `output` and has not failed. `place` says what
+    /// becomes of it, given the bytes of each sample: a piece for each, or nothing when it is to be copied late.
     fn allocate_each<B>(
         &mut self,
         output: usize,
@@ -245,8 +245,8 @@ struct Described {
 }
 
 impl Described {
-    /// A response holds one dense tensor, so the samples must have one shape. Where their first dimension is to be `split`, only
-    /// the rest of it: then they stand one behind the other along the batch dimension.
+    /// A response holds one dense tensor, so the samples must have one shape. Where their first dimension is to be
+    /// `split`, only the rest of it: then they stand one behind the other along the batch dimension.
     fn new(desc: &BatchDesc, shapes: &[Shape], split: bool) -> Result<Self> {
         let Some(first) = shapes.first() else { return Err(Error::internal("a request without samples")) };
         let inner = if split { first.get(1..) } else { Some(&first[..]) };

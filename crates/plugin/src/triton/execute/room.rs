@@ -1,5 +1,6 @@
-//! How much memory the responses of one request may fill before somebody has taken them. Triton does not say when a response was taken, and
-//! some servers keep all of them until the last one was sent; what can be seen is how the process grows. It must not know responses.
+//! How much memory the responses of one request may fill before somebody has taken them. Triton does not say when a
+//! response was taken, and some servers keep all of them until the last one was sent; what can be seen is how the
+//! process grows. It must not know responses.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// From one look to the next.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Of the memory that is free when a request comes, its responses may fill one part in so many. Requests that come later get parts of
-/// the rest.
+/// Of the memory that is free when a request comes, its responses may fill one part in so many. Requests that come
+/// later get parts of the rest.
 const SHARE: u64 = 2;
 
 /// What one request may fill.

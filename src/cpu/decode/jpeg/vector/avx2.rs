@@ -25,8 +25,8 @@ macro_rules! instructions {
     )* };
 }
 
-/// Where the bytes of a channel's 16 pixels go in three rows of 16 bytes, all at once: those for another row lie at places
-/// that this row has no use for.
+/// Where the bytes of a channel's 16 pixels go in three rows of 16 bytes, all at once: those for another row lie at
+/// places that this row has no use for.
 const fn scatter(channel: usize) -> [i8; 16] {
     let mut places = [0; 16];
     let mut byte = 0;

@@ -1,11 +1,11 @@
 //! Vectors of 16-bit lanes: the operations that the transform and the colours of JPEG are made of, for each kind of
 //! processor. This folder owns all intrinsics and all `unsafe` of the CPU decoders; it must not know what a JPEG is.
 //!
-//! Every kind computes the same bits: saturation, wrapping and rounding are those of SSE2, which libjpeg-turbo's own vector
-//! code is defined by. Vectors are made of 128-bit parts that do not mix; a kind has one, two or four of them.
+//! Every kind computes the same bits: saturation, wrapping and rounding are those of SSE2, which libjpeg-turbo's own
+//! vector code is defined by. Vectors are made of 128-bit parts that do not mix; a kind has one, two or four of them.
 //!
-//! What keeps it sound: vectors of a kind are made only in functions that [`Vectors::run`] calls, and it calls them only on a
-//! processor that has the instructions.
+//! What keeps it sound: vectors of a kind are made only in functions that [`Vectors::run`] calls, and it calls them
+//! only on a processor that has the instructions.
 #![expect(
     unsafe_code,
     reason = "intrinsics; each is behind a safe function, and each block says what it relies on"
@@ -27,8 +27,8 @@ pub(super) trait Vector: Copy {
     /// 128-bit parts.
     const PARTS: usize;
 
-    /// The lowest bits of `bits`, in their order, at the places where `places` has ones. No vectors, but one instruction where
-    /// there are some.
+    /// The lowest bits of `bits`, in their order, at the places where `places` has ones. No vectors, but one
+    /// instruction where there are some.
     #[inline(always)]
     fn deposit(mut bits: u64, mut places: u64) -> u64 {
         let mut deposited = 0;
@@ -56,7 +56,8 @@ pub(super) trait Vector: Copy {
     fn store(self, to: &mut [i16]);
     /// The lower halves of all parts to `a`, the upper ones to `b`.
     fn store_halves(self, a: &mut [u8], b: &mut [u8]);
-    /// Pixels of three bytes. A part of each channel holds its even pixels, then its odd ones, as `packus16` leaves them.
+    /// Pixels of three bytes. A part of each channel holds its even pixels, then its odd ones, as `packus16` leaves
+    /// them.
     fn store_pixels(channels: [Self; 3], to: &mut [u8]);
     /// Whether all bits are zero.
     fn is_zero(self) -> bool;
@@ -173,7 +174,8 @@ impl Vectors {
             // SAFETY: this kind exists only where `available` found AVX2 and the instructions for bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { avx2::run(work) },
-            // SAFETY: this kind exists only where `available` found AVX-512 BW, VBMI and VNNI, and the instructions for bits.
+            // SAFETY: this kind exists only where `available` found AVX-512 BW, VBMI and VNNI, and the instructions for
+            // bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { avx512::run(work) },
         }

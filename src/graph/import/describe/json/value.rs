@@ -1,4 +1,5 @@
-//! The value of an argument as somebody wrote it in JSON, before its type is known. It must not know which argument it is.
+//! The value of an argument as somebody wrote it in JSON, before its type is known. It must not know which argument it
+//! is.
 
 use std::fmt;
 

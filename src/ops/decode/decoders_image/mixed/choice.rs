@@ -66,8 +66,8 @@ impl Mixed {
         }
     }
 
-    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the cores, as many as there are at a time, and pixels
-    /// that only the host makes, where these are read at once.
+    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the cores, as many as
+    /// there are at a time, and pixels that only the host makes, where these are read at once.
     pub(super) fn least_bytes(&self, images: &[Image<'_>]) -> usize {
         let (mut groups, mut sent) = (0, 0);
         for image in images {
@@ -80,8 +80,8 @@ impl Mixed {
     }
 }
 
-/// Fails, the largest first, those of `images` whose pixels the host cannot send to a reader, of whose value there may be `most` bytes and `sent`
-/// are. Returns how many are then.
+/// Fails, the largest first, those of `images` whose pixels the host cannot send to a reader, of whose value there may
+/// be `most` bytes and `sent` are. Returns how many are then.
 pub(super) fn bound_sent(
     images: &mut Vec<&Image<'_>>,
     inputs: Inputs<'_>,
@@ -124,7 +124,8 @@ impl Takers<'_> {
         job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file)
     }
 
-    /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just them.
+    /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just
+    /// them.
     pub(super) fn planned<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Planned<'a>> {
         let may_leave_planes = self.leaves_planes && self.finish.is_needless(job, Extent::Window);
         self.cores.plan(job, header, may_leave_planes)

@@ -1,5 +1,5 @@
-//! The cores' share of a batch in groups: the host reads one while the device has another, and what reads the images does so group by group, in
-//! memory that the next has again. It must not know the other paths.
+//! The cores' share of a batch in groups: the host reads one while the device has another, and what reads the images
+//! does so group by group, in memory that the next has again. It must not know the other paths.
 
 use super::image::{Home, Image, bytes_of, homes};
 use super::shared::{Shares, Work};
@@ -19,7 +19,8 @@ use crate::ops::decode::decoders_image::reading::Unread;
 pub(super) struct Grouped<'s, 'a> {
     /// Places in the engines' share.
     pub(super) refused: Vec<usize>,
-    /// What may turn out to be damaged: reports of the groups, and sample and bytes of the output for each image in them.
+    /// What may turn out to be damaged: reports of the groups, and sample and bytes of the output for each image in
+    /// them.
     pub(super) doubts: (Vec<Report>, Vec<(usize, usize)>),
     /// Images of the cores that they cannot decode.
     pub(super) again: Vec<&'s Image<'a>>,
@@ -40,7 +41,8 @@ impl Mixed {
         mut unread: Option<&mut Unread<'_>>,
     ) -> Result<Grouped<'s, 'a>> {
         let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
-        // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
+        // Of a large batch the device has a group's data while tables are made, and works on it while the next group is
+        // read.
         let early = bytes >= EARLY_BYTES;
         let has_room = cx.recorder.gpu().under_way() <= MOST_BESIDE;
         let sides = if has_room { SIDES } else { 1 };

@@ -1,5 +1,5 @@
-//! One image of a batch on its way to a device, what each of the decoders there makes of its header, and where its pixels go. It must not know
-//! which of them takes it.
+//! One image of a batch on its way to a device, what each of the decoders there makes of its header, and where its
+//! pixels go. It must not know which of them takes it.
 
 use super::super::Job;
 use super::super::files::File;
@@ -60,8 +60,9 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Whether somebody could look at the output before it is known to be right: engines and libraries, who store whole pictures, leave what was
-    /// in memory where a file has nothing. In memory of a response, which a client may share, that would be seen.
+    /// Whether somebody could look at the output before it is known to be right: engines and libraries, who store whole
+    /// pictures, leave what was in memory where a file has nothing. In memory of a response, which a client may share,
+    /// that would be seen.
     fn is_exposed(&self, extent: Extent) -> bool {
         extent == Extent::Picture && self.target.as_ref().is_some_and(|target| target.owner().is_none())
     }
@@ -77,7 +78,8 @@ impl<'a> Image<'a> {
         self.planned.as_ref().is_some_and(Planned::is_left_as_planes)
     }
 
-    /// Where its pixels go, in as many bytes of the batch's memory from `start` on as [`Image::home_bytes`] says; `None`: it has none.
+    /// Where its pixels go, in as many bytes of the batch's memory from `start` on as [`Image::home_bytes`] says;
+    /// `None`: it has none.
     ///
     /// # Errors
     /// Internal, when there are fewer.

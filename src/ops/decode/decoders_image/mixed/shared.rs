@@ -1,5 +1,5 @@
-//! What of a batch is decoded at the same time: files on the engines, others on threads of the host, which also read the cores' data. It must
-//! not know what becomes of pixels.
+//! What of a batch is decoded at the same time: files on the engines, others on threads of the host, which also read
+//! the cores' data. It must not know what becomes of pixels.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -60,8 +60,8 @@ const SPREAD_BYTES: usize = 128 << 10;
 const MOST_AWAITED_BYTES: usize = 32 << 20;
 
 impl Mixed {
-    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores' data; records the
-    /// copies of what the threads decoded, or notes it as `unread`.
+    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores'
+    /// data; records the copies of what the threads decoded, or notes it as `unread`.
     pub(super) fn decode<'s>(
         &mut self,
         Work { decoder, files, inputs }: Work<'_>,
@@ -97,7 +97,8 @@ impl Mixed {
         let mut buffers = cx.recorder.fill(&places)?;
         let for_cores = buffers.split_off(threads.len());
         let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
-        // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
+        // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the
+        // engines' work.
         let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();

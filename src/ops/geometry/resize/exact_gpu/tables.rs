@@ -1,5 +1,5 @@
-//! Tables of weights of axes. Images of a data set often have the same sizes, so the tables that were used last are kept. It must not know how
-//! weights are worked out, nor kernels.
+//! Tables of weights of axes. Images of a data set often have the same sizes, so the tables that were used last are
+//! kept. It must not know how weights are worked out, nor kernels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ const KEPT_BYTES: usize = 8 << 20;
 /// Tables to make that are worth waking other threads for.
 const WORTH_THREADS: usize = 4;
 
-/// The tables that were used last, of two generations: what is used comes into the younger one. When that is full, it is the older one.
+/// The tables that were used last, of two generations: what is used comes into the younger one. When that is full, it
+/// is the older one.
 #[derive(Default)]
 pub(in crate::ops) struct Tables {
     young: HashMap<AxisTask, Arc<Table>>,

@@ -1,5 +1,5 @@
-//! Files that requests name, for their names. What they take is known before any is read: a request of a few bytes may name many large ones. It
-//! must not know where they are.
+//! Files that requests name, for their names. What they take is known before any is read: a request of a few bytes may
+//! name many large ones. It must not know where they are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,8 +87,9 @@ impl<'r> Tensor<'r> {
     }
 }
 
-/// Takes the files that the requests of a batch name in place of their names. Requests that there is no room for fail, those with most
-/// bytes first. For those whose files are expected to take too long it is said how long: none of them are read, and their samples are missing.
+/// Takes the files that the requests of a batch name in place of their names. Requests that there is no room for fail,
+/// those with most bytes first. For those whose files are expected to take too long it is said how long: none of them
+/// are read, and their samples are missing.
 pub(in crate::triton::execute) fn read_files(
     declared: &[Input],
     requests: &mut [Result<Tensors<'_>>],
