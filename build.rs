@@ -20,13 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let text = format!("include_str!({:?})", file.display().to_string());
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("cuh") => write!(headers, "({name:?}, {text}), ")?,
-            Some("cu") => write!(sources, "Source {{ name: {stem:?}, text: {text} }}, ")?,
+            Some("cu") => write!(sources, "KernelSource {{ name: {stem:?}, text: {text} }}, ")?,
             _ => (),
         }
     }
     let list = format!(
         "/// What kernels include.\nconst HEADERS: &[(&str, &str)] = &[{headers}];\n\n\
-         /// Every kernel file, sorted by name.\npub const SOURCES: &[Source] = &[{sources}];\n"
+         /// Every kernel file, sorted by name.\npub const SOURCES: &[KernelSource] = &[{sources}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("kernels.rs"), list)?;
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench --bench pipeline -- --images FOLDER [--device cpu|gpu] [--batch 32] [--threads 2] [--instances 1]
-//!                                 [--seconds 3] [--jpeg auto|engines|cores|threads] [--inputs fixed|shared]
+//!                                 [--seconds 3] [--jpeg auto|engines|sm|threads] [--inputs fixed|shared]
 //!                                 [--decoder own|libjpeg-turbo] [--scaled no|yes] [--gpus 1]
 //! ```
 //!
@@ -46,7 +46,7 @@ fn main() -> Result<()> {
 
     let jpeg_path = match options.get("--jpeg") {
         Some(&"engines") => Some(jpeg::Path::Engines),
-        Some(&"cores") => Some(jpeg::Path::Cores),
+        Some(&"sm" | &"cores") => Some(jpeg::Path::Sm),
         Some(&"threads") => Some(jpeg::Path::Threads),
         _ => None,
     };

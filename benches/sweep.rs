@@ -1,4 +1,4 @@
-//! Where a batch of JPEGs is decoded soonest: the cores, the engines and the CPU threads alone, what the decision
+//! Where a batch of JPEGs is decoded soonest: the SMs, the engines and the CPU threads alone, what the decision
 //! between them (`gpu/jpeg/share.rs`) expected of each, and what it chose, by batch, size, quality and subsampling.
 //!
 //! ```text
@@ -17,12 +17,12 @@ mod pictures;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use gesso::gpu::jpeg::cores::Coded;
+use gesso::gpu::jpeg::sm::Coded;
 use gesso::gpu::jpeg::{
-    Candidate, CoresNeed, Engines, Format, Path, Picture, Predicted, Settings, Size, Speeds, assign,
+    Candidate, Engines, Format, Path, Picture, Predicted, Settings, Size, SmNeed, Speeds, assign,
 };
 use gesso::gpu::{Gpu, devices};
-use gesso::limits::CORES_SCRATCH_PART;
+use gesso::limits::SM_SCRATCH_PART;
 use gesso::pipeline::{Decoded, Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use pictures::Recipe;
@@ -56,7 +56,7 @@ const LONG_ENOUGH: Duration = Duration::from_millis(25);
 const NEAR: f64 = 1.1;
 
 const PATHS: [(&str, Option<Path>); 4] = [
-    ("cores", Some(Path::Cores)),
+    ("sm", Some(Path::Sm)),
     ("engines", Some(Path::Engines)),
     ("threads", Some(Path::Threads)),
     ("auto", None),
@@ -107,7 +107,7 @@ fn main() -> Result<()> {
     let gpu = Gpu::open(0)?;
     let engines = Engines::open(&gpu, Settings::new(Format::Rgb, false)).map_or(0, |engines| engines.count());
     let threads = std::thread::available_parallelism()?.get();
-    let scratch = gpu.ceiling() / CORES_SCRATCH_PART;
+    let scratch = gpu.ceiling() / SM_SCRATCH_PART;
     let speeds = Speeds::new(engines, gpu.multiprocessors()).within(scratch);
     println!(
         "`{}`: {} multiprocessors, {engines} engines, {threads} threads",
@@ -121,11 +121,11 @@ fn main() -> Result<()> {
         "s",
         "batch",
         "bytes",
-        "cores",
+        "sm",
         "engines",
         "threads",
         "auto",
-        "cores",
+        "sm",
         "engines",
         "best",
         "chosen"
@@ -178,7 +178,7 @@ fn measure(
     for ((name, path), instance) in PATHS.iter().zip(instances) {
         let (time, decoded) = time(instance, files)?;
         let alone = match path {
-            Some(Path::Cores) => decoded.cores,
+            Some(Path::Sm) => decoded.sms,
             Some(Path::Engines) => decoded.engine,
             Some(Path::Threads) => decoded.cpu,
             None => files.len(),
@@ -191,13 +191,13 @@ fn measure(
         size: Size { bytes: file.len(), pixels: kind.pixels() },
         upload: 3 * kind.pixels(),
         engines: has_engines && Picture::read(file).is_some(),
-        cores: Coded::read(file).map(|coded| CoresNeed { scratch: 0, mcu_bits: coded.mcu_bits() }),
+        sms: Coded::read(file).map(|coded| SmNeed { scratch: 0, mcu_bits: coded.mcu_bits() }),
     };
     let candidates: Vec<Candidate> = files.iter().map(candidate).collect();
-    let Predicted { engines, cores, threads: by_threads } = speeds.predict(&candidates, threads);
+    let Predicted { engines, sms, threads: by_threads } = speeds.predict(&candidates, threads);
     let paths = assign(&candidates, threads, speeds, None);
     let chosen = match paths.as_slice() {
-        all if all.iter().all(|path| *path == Path::Cores) => "cores",
+        all if all.iter().all(|path| *path == Path::Sm) => "sm",
         all if all.iter().all(|path| *path == Path::Engines) => "engines",
         all if all.iter().all(|path| *path == Path::Threads) => "threads",
         _ => "mixed",
@@ -215,18 +215,18 @@ fn measure(
         kind.quality,
         kind.sampling.0,
         files.len(),
-        shown("cores"),
+        shown("sm"),
         shown("engines"),
         shown("threads"),
         shown("auto"),
-        cores * 1e6,
+        sms * 1e6,
         engines * 1e6,
     );
     Ok(json!({
         "width": kind.size.0, "height": kind.size.1, "quality": kind.quality, "sampling": kind.sampling.0,
         "batch": files.len(), "bytes": bytes, "largest": largest, "pixels": files.len() * kind.pixels(),
         "piece_bits": Speeds::longest_piece(&candidates), "measured_us": measured, "best": best, "chosen": chosen,
-        "expected_us": { "engines": engines * 1e6, "cores": cores * 1e6, "threads": by_threads * 1e6 },
+        "expected_us": { "engines": engines * 1e6, "sm": sms * 1e6, "threads": by_threads * 1e6 },
     }))
 }
 
@@ -259,7 +259,7 @@ fn time(instance: &mut Instance, files: &[&[u8]]) -> Result<(Duration, Decoded)>
 /// How far expectations are off, how often the best path was chosen, and what that costs.
 fn summarize(cells: &[Value]) {
     let number = |cell: &Value, group: &str, name: &str| cell[group][name].as_f64();
-    for name in ["cores", "engines", "threads"] {
+    for name in ["sm", "engines", "threads"] {
         let off = |cell: &Value| {
             let (found, expected) = (number(cell, "measured_us", name)?, number(cell, "expected_us", name)?);
             Some((expected / found - 1.0) * 100.0)

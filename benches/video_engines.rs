@@ -11,9 +11,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gesso::coded_video::{OpenedVideo, Takes, codec_of};
 use gesso::cpu::video::{Budget, Video};
 use gesso::error::Result;
-use gesso::footage::{CodedFootage, Takes, codec_of};
 use gesso::gpu::video::{Engines, decode};
 use gesso::gpu::{DeviceBuffer, Event, Gpu, devices};
 use gesso::memory::DeviceBytes;
@@ -96,7 +96,7 @@ fn measure(
     ready.record(&stream)?;
     let all: Vec<usize> = (0..video.frames()).collect();
     let begun = Instant::now();
-    let play = |sink| decode(engines, CodedFootage::new(video.coded(&all)?, sink), &ready).map(drop);
+    let play = |sink| decode(engines, OpenedVideo::new(video.coded(&all)?, sink), &ready).map(drop);
     let play = &play;
     std::thread::scope(|scope| {
         let threads: Vec<_> = sinks.into_iter().map(|sink| scope.spawn(move || play(sink))).collect();

@@ -1,4 +1,4 @@
-// JPEG decoding on the device's own cores: what its kernels share. A batch is decoded with one launch per stage:
+// JPEG decoding on the device's SMs: what its kernels share. A batch is decoded with one launch per stage:
 //
 //   jpeg_pairs      Huffman tables that find two codes at once                                      -> pairs
 //   jpeg_guess      each piece of each image, once for each guess which block of an MCU comes first  -> exits

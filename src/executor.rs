@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cpu::formats::Formats;
+use crate::deadline::NoDeadline;
 use crate::error::{Context, Error, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
@@ -29,8 +30,7 @@ use crate::graph::{BranchId, Node, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
 use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Operator, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
-use crate::threads::{self, Others, Threads};
-use crate::waiting::Forever;
+use crate::threads::{self, Foreground, Threads};
 use host::copy_output;
 use pace::Pace;
 use run::{run_on_device, run_on_host};
@@ -86,9 +86,9 @@ impl Executor {
         Self::with(plan, threads::start(num_threads)?, memory, gpu, preferences)
     }
 
-    /// Leaves a core to `others` while they are there: see [`Threads::leave_room_to`].
-    pub fn leave_room_to(&self, others: &Arc<Others>) {
-        self.pool.leave_room_to(others);
+    /// Leaves a core to `others` while they are there: see [`Threads::yield_core_to`].
+    pub fn yield_core_to(&self, others: &Arc<Foreground>) {
+        self.pool.yield_core_to(others);
     }
 
     /// Another one for batches that are worked on at the same time, on the same threads and the same device: see
@@ -232,7 +232,7 @@ impl Executor {
         // For operators of others, which find the device that their thread has; the caller's thread gets its own back.
         let gpu = self.recorder.as_ref().map(|recorder| Arc::clone(recorder.gpu()));
         let _bound = gpu.as_ref().map(|gpu| gpu.bind()).transpose()?;
-        let _under_way = gpu.as_ref().map(|gpu| gpu.begin_batch());
+        let _in_flight = gpu.as_ref().map(|gpu| gpu.begin_batch());
         let plan = Arc::clone(&self.plan);
         let mut state = State {
             values: vec![None; plan.graph.values.len()],
@@ -285,7 +285,7 @@ impl Executor {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
         for (number, step) in plan.steps.iter().enumerate() {
-            sink.look_for_cancelled(&state.failures);
+            sink.poll_cancelled(&state.failures);
             if state.failures.all_failed() {
                 return Ok(());
             }
@@ -360,10 +360,10 @@ impl Executor {
             // What was looked at to refuse its format is what is decoded.
             let readers_copy = plan.copied_by_readers[id] && self.formats.is_all();
             if self.inputs_may_change && plan.steers[id] && !readers_copy {
-                if sink.weighs() {
+                if sink.wants_estimates() {
                     let copied = own::foreign(&batch, failures).into_iter();
                     let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
-                    sink.weigh(&copied, failures);
+                    sink.admit(&copied, failures);
                 }
                 own::take(&mut batch, failures, &self.pool, &self.memory)?;
                 own.push(batch.clone());
@@ -425,7 +425,7 @@ impl Executor {
             (_, Some(operator), Some(recorder)) => {
                 let cx = GpuCx {
                     recorder,
-                    cpu: CpuCx { pool: &self.pool, waiting: &Forever },
+                    cpu: CpuCx { pool: &self.pool, deadline: &NoDeadline },
                     may_settle: self.may_settle,
                     busy: self.pace.busy(),
                 };

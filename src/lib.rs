@@ -1,7 +1,7 @@
 //! The engine of Gesso: runs pipelines serialized by NVIDIA DALI, on the CPU and on GPUs.
 //!
 //! ```text
-//! error, limits  <-  lanes, threads, waiting, memory, tensor  <-  cpu, gpu  <-  footage, operator  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
+//! error, limits  <-  lanes, threads, deadline, memory, tensor  <-  cpu, gpu  <-  coded_video, operator  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each
@@ -13,10 +13,11 @@
 //! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/geometry/flip.rs` a small operator.
 
 pub mod capi;
+pub mod coded_video;
 pub mod cpu;
+pub mod deadline;
 pub mod error;
 pub mod executor;
-pub mod footage;
 pub mod gpu;
 pub mod graph;
 pub mod lanes;
@@ -30,4 +31,3 @@ pub mod source;
 mod sync;
 pub mod tensor;
 pub mod threads;
-pub mod waiting;

@@ -262,19 +262,19 @@ pub const MAX_ENGINE_PIXELS: usize = 1 << 25;
 /// one.
 pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;
 
-/// Sides of a JPEG that the device's cores decode; libjpeg's limit. Stops sizes that overflow their arithmetic.
-pub const MAX_CORES_SIDE: usize = 65_500;
+/// Sides of a JPEG that the device's SMs decode; libjpeg's limit. Stops sizes that overflow their arithmetic.
+pub const MAX_SM_SIDE: usize = 65_500;
 
-/// Bytes of a JPEG's scan that the device's cores decode: they count bits in 28 bits, some beyond the end.
-pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
+/// Bytes of a JPEG's scan that the device's SMs decode: they count bits in 28 bits, some beyond the end.
+pub const MAX_SM_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
 /// Scratch bytes on a device for the JPEGs that its cores decode at a time, of one batch, with their pixels where these
 /// are read at once. A batch that needs more is decoded in groups; an image that does is decoded elsewhere.
-pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
+pub const MAX_SM_SCRATCH_BYTES: usize = 16 << 30;
 
 /// The same as a part of the memory that a model may have there: several instances are at work at a time, and two
 /// groups of each.
-pub const CORES_SCRATCH_PART: usize = 32;
+pub const SM_SCRATCH_PART: usize = 32;
 
 /// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for
 /// the windows) or read at once. Stops small windows of many large images from taking all of its memory: what does not
@@ -291,7 +291,7 @@ pub const MAX_RETAINED_HEAD_BYTES: usize = 256 << 10;
 /// Bytes of encoded files that a decoder keeps room for, of those that a device's engines read from a private copy.
 pub const MAX_RETAINED_ENGINE_BYTES: usize = 64 << 20;
 
-/// Huffman tables that an instance keeps as the device's cores read them (3.6 KB each). Stops files that all have
+/// Huffman tables that an instance keeps as the device's SMs read them (3.6 KB each). Stops files that all have
 /// tables of their own from filling memory.
 pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;
 

@@ -20,6 +20,7 @@ use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::cpu::decode::JpegDecoder;
 pub use crate::cpu::exact::Arithmetic;
+pub use crate::deadline::{Deadline, NoDeadline, Watch};
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Allowance, Counters, Fetch, Gpu, Stream as CudaStream, devices};
@@ -29,7 +30,6 @@ pub use crate::graph::import::describe::{
 pub use crate::memory::DeviceBytes;
 pub use crate::operator::args::Value as ArgumentValue;
 pub use crate::operator::{Decoded, Failures, Preferences};
-pub use crate::waiting::{Forever, Waiting, Watch};
 pub use dataset::Dataset;
 pub use feeding::Feeding;
 pub use instance::Instance;

@@ -21,11 +21,11 @@ mod video;
 use std::sync::Arc;
 
 use crate::cpu::formats::Formats;
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::gpu::video::Engines;
 use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
-use crate::waiting::Waiting;
 
 pub use repeated::Repeated;
 pub use video::Videos;
@@ -87,7 +87,7 @@ pub trait Source: Send {
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        _waiting: &dyn Waiting,
+        _deadline: &dyn Deadline,
     ) -> Result<Option<Pulled>> {
         self.next(most, memory)
     }
@@ -101,9 +101,9 @@ pub trait Source: Send {
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
     ) -> Result<Option<Upcoming>> {
-        Ok(self.next_while(most, memory, waiting)?.map(Upcoming::Here))
+        Ok(self.next_while(most, memory, deadline)?.map(Upcoming::Here))
     }
 
     /// Of a source that is fed: whether [`Source::next`] would say that there is no more.

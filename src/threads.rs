@@ -28,13 +28,13 @@ pub struct Threads {
     pool: ThreadPool,
     working: AtomicUsize,
     /// To whom a core is left, and how many may work while they are there.
-    others: OnceLock<(Arc<Others>, usize)>,
+    others: OnceLock<(Arc<Foreground>, usize)>,
 }
 
 /// Those who work on the same cores now and then, and to whom threads leave one meanwhile. However low a thread's
 /// priority is, one on every core holds up who wakes.
 #[derive(Debug, Default)]
-pub struct Others {
+pub struct Foreground {
     /// When they were there last, in milliseconds, behind 1; 0: never.
     last: AtomicU64,
 }
@@ -42,13 +42,13 @@ pub struct Others {
 /// They count as there for so long.
 const OTHERS_STAY: Duration = Duration::from_millis(100);
 
-impl Others {
+impl Foreground {
     /// They have just worked.
-    pub fn have_worked(&self) {
+    pub fn touch(&self) {
         self.last.store(1 + milliseconds(), Ordering::Relaxed);
     }
 
-    fn are_there(&self) -> bool {
+    fn is_active(&self) -> bool {
         let last = self.last.load(Ordering::Relaxed);
         last > 0 && u128::from(milliseconds() + 1 - last) <= OTHERS_STAY.as_millis()
     }
@@ -140,7 +140,7 @@ impl Threads {
 
     /// Leaves a core to `others` while they are there, from the next sample on that a thread begins. The first ones
     /// that are named count.
-    pub fn leave_room_to(&self, others: &Arc<Others>) {
+    pub fn yield_core_to(&self, others: &Arc<Foreground>) {
         self.others.get_or_init(|| {
             let cores = available_parallelism().map_or(1, NonZeroUsize::get);
             (Arc::clone(others), self.current_num_threads().min(cores.saturating_sub(1)).max(1))
@@ -150,7 +150,7 @@ impl Threads {
     /// How many may work now.
     fn most(&self) -> usize {
         match self.others.get() {
-            Some((others, beside)) if others.are_there() => *beside,
+            Some((others, beside)) if others.is_active() => *beside,
             _ => self.current_num_threads(),
         }
     }
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn others_are_there_for_a_while() {
         let (pool, others) = (start(64).unwrap(), Arc::default());
-        pool.leave_room_to(&others);
+        pool.yield_core_to(&others);
         assert_eq!(pool.most(), 64);
-        others.have_worked();
+        others.touch();
         let cores = available_parallelism().unwrap().get();
         assert_eq!(pool.most(), 64.min(cores - 1).max(1));
         std::thread::sleep(OTHERS_STAY + Duration::from_millis(5));

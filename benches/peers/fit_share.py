@@ -47,7 +47,7 @@ def main():
     sweep = json.loads(options.file.read_text())
     engines, threads = max(1, sweep["engines"]), sweep["threads"]
     print(f"{sweep['gpu']}: {sweep['multiprocessors']} multiprocessors, {engines} engines, {threads} threads")
-    paths = ("cores", "engines", "threads")
+    paths = ("sm", "engines", "threads")
     cells = [
         c for c in sweep["cells"] if c["quality"] >= options.quality_from and all(p in c["measured_us"] for p in paths)
     ]
@@ -59,7 +59,7 @@ def main():
         return np.ceil(batch / among) * (image + byte * size / batch + pixel * pixels / batch)
 
     models = {
-        "cores": (
+        "sm": (
             lambda p: p[0] + p[1] * piece + p[2] * largest + p[3] * batch + p[4] * size + p[5] * pixels,
             {
                 "CORES_START": 1e-4,
@@ -103,8 +103,8 @@ def main():
         )
         for constant, value in zip(first, constants):
             print(f"    {constant:24}{value:10.3g}")
-    best = np.minimum(measured["cores"], measured["engines"])
-    cost = np.where(fitted["cores"] < fitted["engines"], measured["cores"], measured["engines"]) / best
+    best = np.minimum(measured["sm"], measured["engines"])
+    cost = np.where(fitted["sm"] < fitted["engines"], measured["sm"], measured["engines"]) / best
     print(
         f"chosen so, {np.mean(cost <= 1.1):.1%} of batches take at most 1.1 times as long as on the better of cores and engines, at most {cost.max():.2f} times"
     )

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use gesso::cpu::decode::{Conditions, DecodeOptions, Decoder, JpegDecoder, Vectors, output_shape, probe};
-use gesso::waiting::Watch;
+use gesso::deadline::Watch;
 use turbojpeg::{Compressor, Decompressor, Image, PixelFormat, Subsamp};
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::sample::{Data, Exports, Made, Place};
+use super::sample::{Data, Destination, Exports, Made};
 use super::size::Out;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, ElementType, Tensor};
@@ -25,7 +25,7 @@ impl ResultHandle {
     pub(super) fn new(
         outcome: &Outcome<'_>,
         batch_size: usize,
-        places: &HashMap<(usize, usize), Place>,
+        places: &HashMap<(usize, usize), Destination>,
         instance: &mut Instance,
         ordinal: i32,
         on_host: bool,

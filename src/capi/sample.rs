@@ -53,7 +53,7 @@ pub(super) struct Described {
 
 /// Where a caller wanted a sample.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Destination {
     pub(super) address: usize,
     pub(super) device: Device,
 }
@@ -69,7 +69,7 @@ pub(super) struct Made {
 enum Memory {
     Pooled(Arc<HostBuffer>, Range<usize>),
     Device(DeviceBytes<'static>),
-    Callers(Place),
+    Callers(Destination),
 }
 
 impl Described {
@@ -140,7 +140,7 @@ impl Made {
     pub(super) fn new(
         batch: &Batch<'_>,
         i: usize,
-        place: Option<Place>,
+        place: Option<Destination>,
         pool: &Arc<HostPool>,
     ) -> Result<Self> {
         let mut described = Described::new(batch.desc(), i)?;

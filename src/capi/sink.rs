@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 
-use super::sample::{Described, Place};
+use super::sample::{Described, Destination};
 use super::size::Roomy;
 use super::types::{Allocate, CPU, GPU, TargetMemory};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub(super) struct CallersMemory {
     /// The instance's GPU.
     ordinal: i32,
     /// What it offered, by output and sample.
-    pub(super) places: HashMap<(usize, usize), Place>,
+    pub(super) places: HashMap<(usize, usize), Destination>,
 }
 
 impl CallersMemory {
@@ -28,7 +28,13 @@ impl CallersMemory {
     }
 
     /// What the caller offers for one sample; `None`: nothing, so that it stays in our memory.
-    fn ask(&mut self, output: usize, sample: usize, desc: &BatchDesc, made: Device) -> Result<Option<Place>> {
+    fn ask(
+        &mut self,
+        output: usize,
+        sample: usize,
+        desc: &BatchDesc,
+        made: Device,
+    ) -> Result<Option<Destination>> {
         let Some(allocate) = self.allocate else { return Ok(None) };
         let Some(shape) = desc.shapes.get(sample) else { return Ok(None) };
         let bytes = shape.bytes(desc.dtype.size())?;
@@ -67,7 +73,7 @@ impl CallersMemory {
                 desc.dtype.size()
             )));
         }
-        let place = Place { address, device };
+        let place = Destination { address, device };
         self.places.insert((output, sample), place);
         Ok(Some(place))
     }
@@ -78,7 +84,7 @@ impl CallersMemory {
         desc: &BatchDesc,
         failures: &Failures,
         made: Device,
-    ) -> Result<Vec<Option<(Place, usize)>>> {
+    ) -> Result<Vec<Option<(Destination, usize)>>> {
         let mut places = Vec::with_capacity(desc.shapes.len());
         for (sample, shape) in desc.shapes.iter().enumerate() {
             if failures.get(sample).is_some() {
@@ -97,7 +103,7 @@ impl CallersMemory {
 
 /// # Safety
 /// The caller gave `bytes` bytes at `place`, which nobody else uses until the run returns.
-unsafe fn host<'r>(place: Place, bytes: usize) -> &'r mut [u8] {
+unsafe fn host<'r>(place: Destination, bytes: usize) -> &'r mut [u8] {
     // SAFETY: as the caller of this function says; the address is not null.
     unsafe { std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(place.address), bytes) }
 }
@@ -126,7 +132,7 @@ impl<'r> OutputSink<'r> for CallersMemory {
         _wanted: Device,
     ) -> Result<Vec<Option<Target<'r>>>> {
         let places = self.ask_all(output, desc, failures, Device::Gpu)?;
-        let target = |(place, bytes): (Place, usize)| match place.device {
+        let target = |(place, bytes): (Destination, usize)| match place.device {
             // SAFETY: the contract of `gesso_allocate`.
             Device::Cpu => Target::Host(unsafe { host(place, bytes) }),
             // SAFETY: as above; `ask` took memory of a GPU for what the instance's makes.

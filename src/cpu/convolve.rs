@@ -4,8 +4,8 @@
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// One dimension of a dense tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn convolve<S: ConvertSat<f32>>(
                 add_weighted(dst, &src[from * inner..][..inner], weight);
             }
             // A sum of few elements takes as long as one of some more.
-            watch.spend(window.len().saturating_mul(inner.max(SHORT) / SUMMED_AT_ONCE))?;
+            watch.charge(window.len().saturating_mul(inner.max(SHORT) / SUMMED_AT_ONCE))?;
         }
         for (i, dst) in dst[first * inner..last * inner].chunks_mut(CHUNK).enumerate() {
             dst.fill(0.0);
@@ -78,7 +78,7 @@ pub fn convolve<S: ConvertSat<f32>>(
                 let from = (first - radius + k) * inner + i * CHUNK;
                 add_weighted(dst, &src[from..][..dst.len()], weight);
             }
-            watch.spend(window.len().saturating_mul(dst.len().max(SHORT) / SUMMED_AT_ONCE))?;
+            watch.charge(window.len().saturating_mul(dst.len().max(SHORT) / SUMMED_AT_ONCE))?;
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use multiversion::multiversion;
 
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// Which value of a rectangle is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl<T: Ordered> Surrounded<'_, T> {
         if size == [3, 3] {
             let line = |i: usize| &self.values[(y + i) * self.pitch..][..row.len() + 2 * self.channels];
             medians_of_nine([line(0), line(1), line(2)], self.channels, row);
-            return watch.spend(row.len());
+            return watch.charge(row.len());
         }
         let [columns, rows] = size;
         for (at, to) in row.iter_mut().enumerate() {
@@ -115,7 +115,7 @@ impl<T: Ordered> Surrounded<'_, T> {
             }
             let middle = window.len() / 2;
             *to = *window.select_nth_unstable_by(middle, Ordered::order).1;
-            watch.spend(columns * rows)?;
+            watch.charge(columns * rows)?;
         }
         Ok(())
     }

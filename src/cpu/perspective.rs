@@ -10,9 +10,9 @@ use super::corners::{AT_ONCE, Bytes};
 use super::resample::Output;
 use super::warp::{LANES, Pixels};
 use super::weights::cubic_weights;
+use crate::deadline::Watch;
 use crate::error::Result;
 use crate::tensor::DType;
-use crate::waiting::Watch;
 use map::{Places, on_grid};
 
 pub use map::{Matrix, inverse};
@@ -103,7 +103,7 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
             } else {
                 on_a_grid(self, matrix, y, row);
             }
-            watch.spend(row.len())?;
+            watch.charge(row.len())?;
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use multiversion::multiversion;
 
 use super::convert::ConvertSat;
 use super::places::{MAX_SIDE, PLACES, column_or_row};
+use crate::deadline::{Effort, Watch};
 use crate::error::Result;
-use crate::waiting::{Effort, Watch};
 
 /// Pixels between places that are computed anew; from there each is the last one and a step.
 const CHECKPOINT: usize = 256;
@@ -139,7 +139,7 @@ where
             for (place, step) in checkpoint.iter_mut().zip(step) {
                 *place += CHECKPOINT as f32 * step;
             }
-            watch.spend(piece.len())?;
+            watch.charge(piece.len())?;
         }
     }
     Ok(())
@@ -185,7 +185,7 @@ where
     for (y, row) in dst.chunks_exact_mut((width * channels).max(1)).enumerate() {
         places(y, &mut line);
         read(&reader, &line, row);
-        watch.spend(row.len())?;
+        watch.charge(row.len())?;
     }
     Ok(())
 }

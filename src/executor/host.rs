@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::OutputSink;
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::memory::{Bounds, HostBuffer, HostPool, Size, align_up, bound};
 use crate::operator::{Failures, Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
-use crate::waiting::Effort;
 
 /// The memory of one output while its operator writes it: response buffers where the sink gave some, one pooled buffer
 /// for the rest.

@@ -7,6 +7,7 @@ use super::OutputSink;
 use super::device::{DeviceStorage, Landing};
 use super::host::{Scratch, Storage};
 use super::view::setup;
+use crate::deadline::Effort;
 use crate::error::Result;
 use crate::graph::Plan;
 use crate::graph::plan::Step;
@@ -14,7 +15,6 @@ use crate::memory::HostPool;
 use crate::operator::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{Batch, BatchDesc, Sample};
 use crate::threads::Threads;
-use crate::waiting::Effort;
 
 /// Runs an operator on host threads, its outputs into responses where the sink gives memory there.
 pub(super) fn run_on_host<'r>(
@@ -27,8 +27,8 @@ pub(super) fn run_on_host<'r>(
 ) -> Result<Vec<Batch<'r>>> {
     let descs = setup(operator, &inputs, step)?;
     let efforts: Vec<Effort> = (0..inputs.batch_size()).map(|i| operator.effort(i)).collect();
-    if sink.weighs() {
-        weigh(&descs, &efforts, &inputs, sink);
+    if sink.wants_estimates() {
+        admit(&descs, &efforts, &inputs, sink);
     }
     if inputs.failures().all_failed() {
         return without_bytes(descs);
@@ -40,14 +40,14 @@ pub(super) fn run_on_host<'r>(
     }
     let outputs = storage.iter_mut().map(Storage::samples).collect();
     // Samples that there was no room for.
-    sink.look_for_cancelled(&inputs.failures().whole());
-    let waiting = sink.waiting();
-    operator.run_cpu(&CpuCx { pool, waiting }, &mut Io::new(inputs, outputs))?;
+    sink.poll_cancelled(&inputs.failures().whole());
+    let deadline = sink.deadline();
+    operator.run_cpu(&CpuCx { pool, deadline }, &mut Io::new(inputs, outputs))?;
     storage.into_iter().map(Storage::into_batch).collect()
 }
 
 /// Tells the sink what the operator is expected to take for each sample.
-fn weigh(descs: &[BatchDesc], efforts: &[Effort], inputs: &Inputs<'_>, sink: &mut dyn OutputSink<'_>) {
+fn admit(descs: &[BatchDesc], efforts: &[Effort], inputs: &Inputs<'_>, sink: &mut dyn OutputSink<'_>) {
     let failures = inputs.failures();
     let expected = |(i, effort): (usize, &Effort)| {
         let sample = failures.member(i).filter(|_| failures.get(i).is_none())?;
@@ -55,7 +55,7 @@ fn weigh(descs: &[BatchDesc], efforts: &[Effort], inputs: &Inputs<'_>, sink: &mu
         Some((sample, effort.time + moving(outputs.fold(0, usize::saturating_add))))
     };
     let expected: Vec<_> = efforts.iter().enumerate().filter_map(expected).collect();
-    sink.weigh(&expected, &failures.whole());
+    sink.admit(&expected, &failures.whole());
 }
 
 /// What writing so many bytes is expected to take, with what fresh memory costs.

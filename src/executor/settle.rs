@@ -1,11 +1,11 @@
 //! The end of a batch: what operators learn only when the device has run it. It must not know why.
 
 use super::{Executor, State, caught, device, value};
+use crate::deadline::NoDeadline;
 use crate::error::{Context, Result};
 use crate::graph::{Placement, Plan, ValueId};
 use crate::operator::{CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs};
 use crate::tensor::Batch;
-use crate::waiting::Forever;
 
 /// A step that is looked at again when the batch has run, with its inputs and outputs.
 pub(super) struct Unsettled<'r> {
@@ -58,7 +58,7 @@ impl Executor {
                 DeviceOutput { desc: batch.desc(), samples }
             });
             let io = GpuIo::new(inputs, outputs.collect());
-            let cpu = CpuCx { pool: &self.pool, waiting: &Forever };
+            let cpu = CpuCx { pool: &self.pool, deadline: &NoDeadline };
             let mut cx =
                 GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle, busy: self.pace.busy() };
             if let Some(operator) =

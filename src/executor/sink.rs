@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::deadline::{Deadline, NoDeadline};
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::memory::DeviceBytes;
 use crate::operator::Failures;
 use crate::tensor::{BatchDesc, Device};
-use crate::waiting::{Forever, Waiting};
 
 /// Memory for one sample of an output that an operator made on a device.
 pub enum Target<'r> {
@@ -32,21 +32,21 @@ pub trait OutputSink<'r> {
     ) -> Result<Vec<Option<&'r mut [u8]>>>;
 
     /// Called before each operator: marks the samples that nobody wants any more.
-    fn look_for_cancelled(&mut self, _failures: &Failures) {}
+    fn poll_cancelled(&mut self, _failures: &Failures) {}
 
     /// Who is asked for that while an operator runs on the host.
-    fn waiting(&self) -> &dyn Waiting {
-        &Forever
+    fn deadline(&self) -> &dyn Deadline {
+        &NoDeadline
     }
 
-    /// Whether [`OutputSink::weigh`] does anything.
-    fn weighs(&self) -> bool {
+    /// Whether [`OutputSink::admit`] does anything.
+    fn wants_estimates(&self) -> bool {
         false
     }
 
     /// Called before an operator runs on the host, and before it gets memory: samples of the batch with the time of one
     /// core that the operator is expected to take for each. Marks those that shall not be computed in this batch.
-    fn weigh(&mut self, _expected: &[(usize, Duration)], _failures: &Failures) {}
+    fn admit(&mut self, _expected: &[(usize, Duration)], _failures: &Failures) {}
 
     /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver
     /// likes. `wanted` is what the pipeline's author asked for.

@@ -9,7 +9,7 @@ use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Stream};
 use super::kernel::Launch;
-use super::sides::Side;
+use super::side_streams::Side;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 

@@ -1,14 +1,14 @@
 //! Which kernels there are, and how a source becomes machine code: specialised for element types by definitions, for
 //! the device's own architecture, kept on disk.
 
-use super::cache;
+use super::kernel_cache;
 use super::layout::{self, DeviceType};
 use super::nvrtc::Nvrtc;
 use crate::error::Result;
 use crate::tensor::DType;
 
 /// A file in `kernels/`.
-pub struct Source {
+pub struct KernelSource {
     /// Its name without `.cu`.
     pub name: &'static str,
     /// Its text.
@@ -141,11 +141,11 @@ pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec
     headers.extend(layout.1.map(|text| (layout.0.as_str(), text)));
     let texts = headers.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
     let key = format!("nvrtc {major}.{minor}\n{}\n{texts}\n{}", options.join(" "), source.text);
-    if let Some(code) = cache::read(&key) {
+    if let Some(code) = kernel_cache::read(&key) {
         return Ok(code);
     }
     let name = format!("{}.cu", source.name);
     let code = nvrtc.compile(&name, source.text, &headers, &options)?;
-    cache::write(&key, &code);
+    kernel_cache::write(&key, &code);
     Ok(code)
 }

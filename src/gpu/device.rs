@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::compile::{self, KernelSpec};
 use super::context::{Bound, Context, driver_error};
+use super::in_flight::Timeline;
 use super::kernel::{Kernel, Module};
 use super::library::Library;
 use super::load::Load;
@@ -17,7 +18,6 @@ use super::nvrtc::Nvrtc;
 use super::part::Part;
 use super::pool::Pool;
 use super::room::Room;
-use super::under_way::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 
@@ -160,19 +160,19 @@ impl Gpu {
     }
 
     /// Counts a batch as under way until the guard goes.
-    pub fn begin_batch(&self) -> UnderWay<'_> {
+    pub fn begin_batch(&self) -> InFlight<'_> {
         self.batches.fetch_add(1, Ordering::Relaxed);
-        UnderWay(&self.batches)
+        InFlight(&self.batches)
     }
 
     /// How many batches of the model are under way, without those that wait for room.
-    pub fn under_way(&self) -> usize {
-        self.batches.load(Ordering::Relaxed).saturating_sub(self.room.waiting())
+    pub fn in_flight(&self) -> usize {
+        self.batches.load(Ordering::Relaxed).saturating_sub(self.room.deadline())
     }
 
     /// Whether those are several.
     pub fn is_shared(&self) -> bool {
-        self.under_way() > 1
+        self.in_flight() > 1
     }
 
     /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in
@@ -255,9 +255,9 @@ impl Gpu {
 }
 
 /// A batch that is under way.
-pub struct UnderWay<'g>(&'g AtomicUsize);
+pub struct InFlight<'g>(&'g AtomicUsize);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,18 +14,19 @@
 
 #![expect(unsafe_code, reason = "CUDA is a C interface; each block says what it relies on")]
 
-mod cache;
-mod caches;
 mod command;
 mod compile;
 mod context;
 mod counters;
+mod cpu_cache;
 mod device;
 pub mod flow;
 mod handles;
+mod in_flight;
 pub mod jpeg;
 pub mod jpeg2000;
 mod kernel;
+mod kernel_cache;
 pub mod layout;
 mod library;
 mod load;
@@ -36,22 +37,21 @@ mod pool;
 mod recorder;
 mod retention;
 mod room;
-mod sides;
+mod side_streams;
 mod slab;
 mod staging;
 mod transfer;
-mod under_way;
 pub mod video;
 
-pub use cache::kernel_cache;
-pub use caches::demote;
 pub use command::Call;
-pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
+pub use compile::{KernelSource, KernelSpec, SOURCES, compile, cuda_type};
 pub use context::Bound;
 pub use counters::Counters;
-pub use device::{Allowance, Event, Gpu, Stream, UnderWay, devices};
+pub use cpu_cache::demote;
+pub use device::{Allowance, Event, Gpu, InFlight, Stream, devices};
 pub use handles::{Download, Report, Slot};
 pub use kernel::{Grid, Kernel, NoParams};
+pub use kernel_cache::kernel_cache;
 pub use library::{Found, Library};
 pub use load::Load;
 pub use memory::DeviceBuffer;

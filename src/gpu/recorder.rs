@@ -16,13 +16,13 @@ use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Gpu, Stream};
 use super::handles::{Download, Report, Slot};
+use super::in_flight::Commands;
 use super::kernel::{Grid, Launch, words};
 use super::memory::DeviceBuffer;
 use super::retention::Reused;
 use super::room::Held;
-use super::sides::Sides;
+use super::side_streams::Sides;
 use super::staging::{Pinned, Staged, Staging};
-use super::under_way::Commands;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn small_files_in_large_batches_need_no_new_memory_each_time() {
-        // As the cores take files of 5 kB: room is made for four tables of each, and all of them share theirs.
+        // As the SMs take files of 5 kB: room is made for four tables of each, and all of them share theirs.
         let mut slab = Slab::new(MOST);
         for count in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
             let places = [vec![5_046; count], vec![16 << 10, 160 * count, 640 * count]].concat();

@@ -122,8 +122,8 @@ impl Node {
     }
 
     /// Whether the operator, on a device, copies itself what it looks at more than once of regular input `input`.
-    pub fn copies_itself(&self, input: usize) -> bool {
-        self.first().is_some_and(|def| def.copies_itself.has(input))
+    pub fn copies_input(&self, input: usize) -> bool {
+        self.first().is_some_and(|def| def.copies_input.has(input))
     }
 
     /// Whether a sample of the output depends on other samples of the batch.

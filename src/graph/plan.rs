@@ -123,7 +123,8 @@ impl Plan {
     pub fn reduce(&self, operators: &mut Operators) {
         for (i, j) in self.only_readers() {
             let reader = operators.get_mut(j).and_then(Option::as_mut);
-            let enough = reader.and_then(|reader| reader.deferred()).and_then(|reader| reader.enough());
+            let enough =
+                reader.and_then(|reader| reader.deferred()).and_then(|reader| reader.sufficient_size());
             let operator = operators.get_mut(i).and_then(Option::as_mut);
             if let Some(deferred) = operator.and_then(|operator| operator.deferred()) {
                 deferred.may_reduce_to(enough);
@@ -199,7 +200,7 @@ fn copied_by_readers(graph: &Graph, operators: &Operators) -> Vec<bool> {
         let Some(operator) = operator else { continue };
         let on_device = node.placement != Placement::Cpu;
         for (i, id) in node.inputs.iter().enumerate() {
-            let own = on_device && node.copies_itself(i);
+            let own = on_device && node.copies_input(i);
             copied[id.0] &= own || node.reads_in_place(i) && !operator.is_view();
         }
         node.arguments.iter().for_each(|id| copied[id.0] = false);

@@ -126,9 +126,9 @@ pub struct HostPool {
 }
 
 /// The time in which a pool's buffers are for one batch among others.
-pub struct Turn(Arc<HostPool>);
+pub struct PoolLease(Arc<HostPool>);
 
-impl Drop for Turn {
+impl Drop for PoolLease {
     fn drop(&mut self) {
         *self.0.turn.lock() = None;
     }
@@ -155,9 +155,9 @@ impl HostPool {
     /// more until the tickets before its own are gone. They go when their batches end, which is when what this returns
     /// is dropped.
     #[must_use]
-    pub fn in_turn(self: &Arc<Self>, ticket: Ticket) -> Turn {
+    pub fn in_turn(self: &Arc<Self>, ticket: Ticket) -> PoolLease {
         *self.turn.lock() = Some(ticket);
-        Turn(Arc::clone(self))
+        PoolLease(Arc::clone(self))
     }
 
     /// Waits until `bytes` more may be taken beside other batches: see [`HostPool::in_turn`]. They may still not exist.

@@ -16,5 +16,5 @@ pub use device::{DeviceBytes, DeviceMemory};
 #[doc(hidden)]
 pub use filling::fill_with;
 pub(crate) use filling::pattern;
-pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up};
+pub use host::{ALIGNMENT, HostBuffer, HostPool, PoolLease, align_up};
 pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks};

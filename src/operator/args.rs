@@ -196,7 +196,7 @@ impl Args {
     /// An argument that may be fixed or a tensor, as numbers; `None` where it was not given.
     pub fn given_arg(&self, name: &'static str) -> Result<Option<Arg>> {
         if let Some(&input) = self.tensors.get(name) {
-            return Ok(Some(Arg { name, source: Source::Tensor(input) }));
+            return Ok(Some(Arg { name, source: Given::Tensor(input) }));
         }
         self.values.get(name).map(|value| Arg::of(name, value)).transpose()
     }
@@ -270,11 +270,11 @@ fn single<T: Copy>(name: &str, values: &[T]) -> Result<T> {
 #[derive(Debug, Clone)]
 pub struct Arg {
     name: &'static str,
-    source: Source,
+    source: Given,
 }
 
 #[derive(Debug, Clone)]
-enum Source {
+enum Given {
     Fixed(Vec<f64>),
     Tensor(usize),
 }
@@ -283,7 +283,7 @@ impl Arg {
     /// The argument `name` fixed to `values`.
     #[cfg(test)]
     pub(crate) fn fixed(name: &'static str, values: &[f64]) -> Self {
-        Self { name, source: Source::Fixed(values.to_vec()) }
+        Self { name, source: Given::Fixed(values.to_vec()) }
     }
 
     /// The argument `name` with a fixed value.
@@ -295,30 +295,30 @@ impl Arg {
             Value::Bools(v) => v.iter().map(|&b| f64::from(u8::from(b))).collect(),
             Value::Strings(_) => return Err(unexpected(name, value, "numbers")),
         };
-        Ok(Self { name, source: Source::Fixed(numbers) })
+        Ok(Self { name, source: Given::Fixed(numbers) })
     }
 
     /// The values when they do not depend on the sample: for type inference at load.
     pub fn known(&self) -> Option<&[f64]> {
         match &self.source {
-            Source::Fixed(values) => Some(values),
-            Source::Tensor(_) => None,
+            Given::Fixed(values) => Some(values),
+            Given::Tensor(_) => None,
         }
     }
 
     /// The values of one sample, whatever the tensor's type; a scalar is a list of one.
     pub fn numbers(&self, sample: &SampleInputs<'_>) -> Result<Vec<f64>> {
         match &self.source {
-            Source::Fixed(values) => Ok(values.clone()),
-            Source::Tensor(input) => numbers(&sample.argument(*input)?),
+            Given::Fixed(values) => Ok(values.clone()),
+            Given::Tensor(input) => numbers(&sample.argument(*input)?),
         }
     }
 
     /// The tensor of one sample, with its shape, when a tensor feeds the argument.
     pub fn tensor<'a>(&self, sample: &SampleInputs<'a>) -> Result<Option<View<'a>>> {
         match &self.source {
-            Source::Fixed(_) => Ok(None),
-            Source::Tensor(input) => sample.argument(*input).map(Some),
+            Given::Fixed(_) => Ok(None),
+            Given::Tensor(input) => sample.argument(*input).map(Some),
         }
     }
 
@@ -344,15 +344,15 @@ impl Arg {
 
     fn values<T>(&self, sample: &SampleInputs<'_>, of: impl Fn(f64) -> T) -> Result<Vec<T>> {
         match &self.source {
-            Source::Fixed(values) => Ok(values.iter().map(|&v| of(v)).collect()),
-            Source::Tensor(_) => Ok(self.numbers(sample)?.into_iter().map(of).collect()),
+            Given::Fixed(values) => Ok(values.iter().map(|&v| of(v)).collect()),
+            Given::Tensor(_) => Ok(self.numbers(sample)?.into_iter().map(of).collect()),
         }
     }
 
     fn one(&self, sample: &SampleInputs<'_>) -> Result<f64> {
         match &self.source {
-            Source::Fixed(values) => single(self.name, values),
-            Source::Tensor(_) => single(self.name, &self.numbers(sample)?),
+            Given::Fixed(values) => single(self.name, values),
+            Given::Tensor(_) => single(self.name, &self.numbers(sample)?),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 /// An operator that takes part in work that is put off.
 pub trait Deferred {
     /// Sides (height, width) that images which it reads need not exceed: it makes them as small itself.
-    fn enough(&self) -> Option<[usize; 2]> {
+    fn sufficient_size(&self) -> Option<[usize; 2]> {
         None
     }
 

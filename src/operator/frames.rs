@@ -11,11 +11,11 @@
 use std::sync::Arc;
 
 use super::{Args, CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, OutputSamples};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
-use crate::waiting::Effort;
 
 /// Dimensions from which on a tensor without a layout is a sequence of images.
 const SEQUENCE_NDIM: usize = 4;

@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::failures::Failures;
+use crate::deadline::{Deadline, Watch};
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 use crate::threads::Threads;
-use crate::waiting::{Waiting, Watch};
 
 /// The inputs of an operator for one batch.
 #[derive(Clone, Copy)]
@@ -214,13 +214,13 @@ pub struct CpuCx<'a> {
     /// Worker threads of the instance.
     pub pool: &'a Threads,
     /// Who waits for the batch.
-    pub waiting: &'a dyn Waiting,
+    pub deadline: &'a dyn Deadline,
 }
 
 impl<'a> CpuCx<'a> {
     /// What is asked while one works on sample `index` of those whose failures these are.
     pub fn watch(&self, failures: &Failures, index: usize) -> Watch<'a> {
-        Watch::new(self.waiting, failures.waited_for(index))
+        Watch::new(self.deadline, failures.waited_for(index))
     }
 }
 
@@ -289,7 +289,7 @@ impl<'a> Io<'a> {
         if small {
             samples.iter_mut().for_each(run);
         } else {
-            cx.pool.for_each(&mut samples, |sample| match cx.waiting.check(None) {
+            cx.pool.for_each(&mut samples, |sample| match cx.deadline.check(None) {
                 Ok(()) => run(sample),
                 Err(late) => inputs.fail(sample.index(), late),
             });

@@ -21,10 +21,10 @@ use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
 use crate::cpu::formats::Formats;
 use crate::cpu::video::Sequences;
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, Origins, ValueType};
-use crate::waiting::Effort;
 
 pub use args::{Arg, Args};
 pub use deferred::Deferred;
@@ -154,8 +154,8 @@ pub struct Preferences {
 pub struct Decoded {
     /// By the JPEG engines of a device.
     pub engine: usize,
-    /// By the device's own cores, damaged ones included.
-    pub cores: usize,
+    /// By the device's SMs, damaged ones included.
+    pub sms: usize,
     /// By threads of the host.
     pub cpu: usize,
     /// Frames of videos, by threads of the host.
@@ -167,7 +167,7 @@ pub struct Decoded {
 impl std::ops::AddAssign for Decoded {
     fn add_assign(&mut self, more: Self) {
         self.engine += more.engine;
-        self.cores += more.cores;
+        self.sms += more.sms;
         self.cpu += more.cpu;
         self.frames += more.frames;
         self.engine_frames += more.engine_frames;
@@ -235,7 +235,7 @@ pub struct OpDef {
     pub encoded: Option<Encoded>,
     /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than
     /// once.
-    pub copies_itself: InputSet,
+    pub copies_input: InputSet,
     /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be
     /// known before.
     pub mixes_samples: fn(&Args) -> bool,
@@ -278,7 +278,7 @@ impl OpDef {
         host_inputs: None,
         reads_in_place: InputSet::None,
         encoded: None,
-        copies_itself: InputSet::None,
+        copies_input: InputSet::None,
         mixes_samples: |_| false,
         sequences: false,
         splits_inputs: false,

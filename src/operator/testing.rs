@@ -1,12 +1,12 @@
 //! Runs one operator on one batch, for unit tests of what the recorded pipelines cannot show: bad samples, hostile
 //! arguments, types that DALI refuses.
 
+use crate::deadline::NoDeadline;
 use crate::error::Error;
 use crate::operator::args::Value;
 use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
 use crate::threads;
-use crate::waiting::Forever;
 
 /// Arguments with fixed values, and with tensors by their index among the argument inputs.
 pub(crate) fn args(values: &[(&str, Value)], tensors: &[&str]) -> Args {
@@ -69,7 +69,7 @@ pub(crate) fn run(
         });
         let outputs = vec![OutputSamples { desc: &desc, buffers: buffers.collect() }];
         let pool = threads::start(2).unwrap();
-        operator.run_cpu(&CpuCx { pool: &pool, waiting: &Forever }, &mut Io::new(inputs, outputs))?;
+        operator.run_cpu(&CpuCx { pool: &pool, deadline: &NoDeadline }, &mut Io::new(inputs, outputs))?;
     }
     let samples = samples
         .into_iter()

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::{OPS, find};
+use crate::deadline::{Deadline, Effort};
 use crate::error::{Error, Result};
 use crate::operator::args::Value;
 use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OutputSamples, testing};
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 use crate::threads;
-use crate::waiting::{Effort, Waiting};
 
 /// What bounds an operator's work.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -211,7 +211,7 @@ struct Asked {
     asked: AtomicUsize,
 }
 
-impl Waiting for Asked {
+impl Deadline for Asked {
     fn check(&self, sample: Option<usize>) -> Result<()> {
         // Who asks for no sample asks before each.
         if sample.is_some() && self.asked.fetch_add(1, Ordering::Relaxed) >= self.most {
@@ -397,10 +397,10 @@ fn run(case: &Case) -> (Effort, usize, Option<String>) {
     let length = desc.shapes[0].bytes(desc.dtype.size()).unwrap();
     let buffers = vec![Some(&mut bytemuck::cast_slice_mut(&mut out)[..length])];
     let outputs = vec![OutputSamples { desc: &desc, buffers }];
-    let waiting = Asked { most: case.patience, asked: AtomicUsize::new(0) };
+    let deadline = Asked { most: case.patience, asked: AtomicUsize::new(0) };
     let pool = threads::start(1).unwrap();
-    operator.run_cpu(&CpuCx { pool: &pool, waiting: &waiting }, &mut Io::new(inputs, outputs)).unwrap();
-    (effort, waiting.asked.into_inner(), failures.get(0).map(ToString::to_string))
+    operator.run_cpu(&CpuCx { pool: &pool, deadline: &deadline }, &mut Io::new(inputs, outputs)).unwrap();
+    (effort, deadline.asked.into_inner(), failures.get(0).map(ToString::to_string))
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::pull::{Ready, Wires};
 use crate::cpu::formats::Formats;
+use crate::deadline::Deadline;
 use crate::error::{Context, Error, Result, caught};
 use crate::gpu::Gpu;
 use crate::gpu::video::Engines;
@@ -14,7 +15,6 @@ use crate::memory::HostPool;
 use crate::operator::Failures;
 use crate::source::Source;
 use crate::tensor::{Batch, BatchDesc, Device, Sample};
-use crate::waiting::Waiting;
 
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {
@@ -97,11 +97,11 @@ impl Feeding {
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
     ) -> Result<Option<Ready>> {
         if self.waiting.is_empty() && !self.has_failed {
             let (sources, wires) = (&mut self.sources, &self.wires);
-            let pulled = caught(|| wires.pull(sources, most, memory, waiting));
+            let pulled = caught(|| wires.pull(sources, most, memory, deadline));
             self.has_failed = pulled.is_err();
             if let Some(ready) = pulled? {
                 self.waiting = of_one_shape(ready)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Feeding;
 use super::feeding::engines;
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
@@ -12,8 +13,7 @@ use crate::graph::Feed;
 use crate::memory::HostPool;
 use crate::operator::{Decoded, Failures, Preferences};
 use crate::tensor::{Batch, Sample, ValueType};
-use crate::threads::Others;
-use crate::waiting::Waiting;
+use crate::threads::Foreground;
 
 /// One instance: runs one batch at a time.
 pub struct Instance {
@@ -39,9 +39,9 @@ impl Instance {
         Ok(Self { executor: self.executor.beside(preferences)?, samples: 0, engines: self.engines.clone() })
     }
 
-    /// Leaves a core to `others` while they are there: see [`crate::threads::Threads::leave_room_to`].
-    pub fn leave_room_to(&self, others: &Arc<Others>) {
-        self.executor.leave_room_to(others);
+    /// Leaves a core to `others` while they are there: see [`crate::threads::Threads::yield_core_to`].
+    pub fn yield_core_to(&self, others: &Arc<Foreground>) {
+        self.executor.yield_core_to(others);
     }
 
     /// Runs the batch that comes after the last one: see [`Executor::run`].
@@ -129,11 +129,11 @@ impl Instance {
     pub fn run_fed<'r, S: OutputSink<'r>>(
         &mut self,
         feeding: &mut Feeding,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
         sink: impl FnOnce(usize) -> S,
     ) -> Result<Option<(S, Outcome<'r>)>> {
         let most = self.executor.plan().graph.max_batch_size;
-        let Some((failures, inputs)) = feeding.next(most, self.executor.memory(), waiting)? else {
+        let Some((failures, inputs)) = feeding.next(most, self.executor.memory(), deadline)? else {
             return Ok(None);
         };
         let first = self.samples;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::deadline::Deadline;
 use crate::error::{Context, Error, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::memory::HostPool;
 use crate::operator::Failures;
 use crate::source::{Pulled, Source, Upcoming};
 use crate::tensor::{Batch, Sample, ValueType};
-use crate::waiting::Waiting;
 
 /// Where the inputs of a pipeline come from, in their order.
 pub(super) struct Wires {
@@ -73,9 +73,9 @@ impl Wires {
         sources: &mut [Box<dyn Source>],
         most: usize,
         memory: &Arc<HostPool>,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
     ) -> Result<Option<Ready>> {
-        self.begin(sources, most, memory, waiting).map(|begun| self.finish(begun)).transpose()
+        self.begin(sources, most, memory, deadline).map(|begun| self.finish(begun)).transpose()
     }
 
     /// Asks every source for its next batch; `None`: one has no more.
@@ -84,12 +84,12 @@ impl Wires {
         sources: &mut [Box<dyn Source>],
         most: usize,
         memory: &Arc<HostPool>,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
     ) -> Option<Begun> {
         let mut begun = Begun { most, samples: most, all: Vec::new() };
         for (number, source) in sources.iter_mut().enumerate() {
             // When one source fails, the others skip a batch: they keep step.
-            let upcoming = source.begin(begun.samples, memory, waiting).transpose()?;
+            let upcoming = source.begin(begun.samples, memory, deadline).transpose()?;
             if let (0, Ok(upcoming)) = (number, &upcoming) {
                 begun.samples = upcoming.samples();
             }

@@ -32,7 +32,7 @@ use crate::memory::HostPool;
 use crate::operator::Preferences;
 use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
-use puller::{Asked, Puller, Sources};
+use puller::{Pulled, Puller, Sources};
 use work::worker;
 
 /// How a stream works.
@@ -122,7 +122,7 @@ enum Phase {
 /// Our ends of the channels to the puller.
 struct Ends {
     /// What was asked of the sources, in order.
-    asked: Receiver<Asked>,
+    asked: Receiver<Pulled>,
     /// As many as there are batches that were not taken.
     in_flight: Receiver<()>,
     resume: Sender<()>,
@@ -247,11 +247,11 @@ impl Iterator for Stream {
         }
         let ends = self.ends.as_ref().filter(|_| self.phase == Phase::Running)?;
         let (delivered, phase) = match ends.asked.recv() {
-            Ok(Asked::Batch(batch)) => {
+            Ok(Pulled::Batch(batch)) => {
                 let delivered = batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")));
                 (Some(delivered), Phase::Running)
             }
-            Ok(Asked::End) => {
+            Ok(Pulled::End) => {
                 let _ = ends.in_flight.recv();
                 self.phase = Phase::Ended;
                 // A video may have come while the end of the one before was on its way here.

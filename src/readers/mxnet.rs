@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::file::strings;
 use super::pieces::Opened;
-use super::records::{Place, Records, index};
+use super::records::{Records, Span, index};
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::memory::{HostBuffer, HostPool};
@@ -68,7 +68,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     }
     let behind = offsets.iter().copied().skip(1).chain([end]);
     let places = offsets.iter().zip(behind).filter(|&(&at, behind)| behind > at);
-    let place = |(&at, behind): (&u64, u64)| -> Place {
+    let place = |(&at, behind): (&u64, u64)| -> Span {
         let number = ends.partition_point(|&end| end <= at);
         let begin = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
         (number, at - begin, behind - at)

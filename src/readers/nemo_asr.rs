@@ -16,12 +16,12 @@ use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::Header;
 use crate::cpu::encoded::Encoded;
 use crate::cpu::formats::Formats;
+use crate::deadline::Watch;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, Element, Sample, Shape, ValueType};
-use crate::waiting::Watch;
 
 /// The reader's line in [`super::READERS`].
 pub(super) const DEF: ReaderDef = ReaderDef {

@@ -17,12 +17,12 @@ pub(super) const FIXED_SEED: u32 = 524_287;
 #[derive(Clone)]
 pub(super) struct Options {
     is_random: bool,
-    fill: usize,
+    initial_fill: usize,
     pub(super) shards: usize,
     pub(super) shard: usize,
-    pub(super) sticks: bool,
-    pub(super) pads: bool,
-    again: Option<u64>,
+    pub(super) stick_to_shard: bool,
+    pub(super) pad_last_batch: bool,
+    shuffle_after_epoch: Option<u64>,
     seed: i64,
     shuffles_list: bool,
 }
@@ -30,25 +30,30 @@ pub(super) struct Options {
 impl Options {
     /// What the arguments say.
     pub(super) fn new(args: &Args, shuffles_list: bool) -> Result<Self> {
-        let (is_random, again) = (args.bool("random_shuffle")?, args.bool("shuffle_after_epoch")?);
+        let (is_random, shuffle_after_epoch) =
+            (args.bool("random_shuffle")?, args.bool("shuffle_after_epoch")?);
         let shards = count(args, "num_shards", 1, limits::MAX_DATASET_SAMPLES)?;
         let shard = count(args, "shard_id", 0, shards - 1)?;
-        let sticks = args.bool("stick_to_shard")?;
-        if is_random && again && shuffles_list {
+        let stick_to_shard = args.bool("stick_to_shard")?;
+        if is_random && shuffle_after_epoch && shuffles_list {
             return Err(Error::invalid("`shuffle_after_epoch` and `random_shuffle` cannot both be true"));
         }
-        if sticks && again {
+        if stick_to_shard && shuffle_after_epoch {
             return Err(Error::invalid("`shuffle_after_epoch` and `stick_to_shard` cannot both be true"));
         }
         let seed = args.int("shuffle_after_epoch_seed")? as u64;
         Ok(Self {
             is_random,
-            fill: if is_random { count(args, "initial_fill", 1, limits::MAX_DATASET_SAMPLES)? } else { 1 },
+            initial_fill: if is_random {
+                count(args, "initial_fill", 1, limits::MAX_DATASET_SAMPLES)?
+            } else {
+                1
+            },
             shards,
             shard,
-            sticks: sticks || again,
-            pads: args.bool("pad_last_batch")?,
-            again: again.then_some(seed),
+            stick_to_shard: stick_to_shard || shuffle_after_epoch,
+            pad_last_batch: args.bool("pad_last_batch")?,
+            shuffle_after_epoch: shuffle_after_epoch.then_some(seed),
             seed: args.given_int(SEED)?.filter(|&seed| seed != -1).unwrap_or_else(seed_of_now),
             shuffles_list,
         })
@@ -127,7 +132,7 @@ impl Order {
     fn rewind(&mut self, to_shard: bool) {
         self.position = if to_shard { self.start(self.shard) } else { 0 };
         self.epoch += 1;
-        if let Some(seed) = self.options.again {
+        if let Some(seed) = self.options.shuffle_after_epoch {
             let mut engine = Mersenne64::new(seed.wrapping_add(self.epoch << 32));
             match self.groups.clone() {
                 None => shuffle(&mut self.entries, &mut engine),
@@ -144,9 +149,9 @@ impl Order {
         let entry = self.entries.get(self.position).copied().unwrap_or_default();
         self.position += 1;
         let (own, options) = (self.options.shard + 1, &self.options);
-        let ends = options.sticks && own < options.shards && self.position >= self.start(own);
+        let ends = options.stick_to_shard && own < options.shards && self.position >= self.start(own);
         if self.position >= self.size || ends {
-            self.rewind(self.options.sticks);
+            self.rewind(self.options.stick_to_shard);
         }
         entry
     }
@@ -157,7 +162,7 @@ impl Order {
         self.read_in_shard += 1;
         let next = self.shard + 1;
         if at + 1 > self.size || next < self.options.shards && at >= self.start(next) {
-            if !self.options.sticks {
+            if !self.options.stick_to_shard {
                 self.shard = next % self.options.shards;
             }
             self.read_in_shard = 1;
@@ -169,7 +174,7 @@ impl Order {
     fn next(&mut self, begins_batch: bool) -> usize {
         if self.ranges.is_empty() {
             self.ranges.push_back((0, 0));
-            for _ in 0..self.options.fill {
+            for _ in 0..self.options.initial_fill {
                 let entry = self.read();
                 self.buffer.push(entry);
                 self.count();
@@ -177,7 +182,7 @@ impl Order {
             }
         }
         if self.is_over() {
-            if self.options.pads && (self.returned < self.in_shard() || !begins_batch) {
+            if self.options.pad_last_batch && (self.returned < self.in_shard() || !begins_batch) {
                 self.returned += 1;
                 return self.last;
             }
@@ -274,8 +279,9 @@ mod tests {
 
     #[test]
     fn an_epoch_is_left_in_the_middle_and_at_its_ends() {
-        for pads in [0, 1] {
-            let options = [("random_shuffle", 1), ("initial_fill", 4), ("seed", 3), ("pad_last_batch", pads)];
+        for pad_last_batch in [0, 1] {
+            let options =
+                [("random_shuffle", 1), ("initial_fill", 4), ("seed", 3), ("pad_last_batch", pad_last_batch)];
             let mut whole = order(6, &options);
             let expected = [whole.batch(6), whole.batch(6)];
             for taken in 0..=6 {

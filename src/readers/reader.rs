@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use super::order::{Options, Order};
 use super::{Dataset, Tensor};
 use crate::cpu::formats::Formats;
+use crate::deadline::{Deadline, NoDeadline};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::source::{Facts, Pulled, Source, Upcoming};
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape, ValueType};
 use crate::threads;
-use crate::waiting::{Forever, Waiting};
 
 /// Reads the samples that come next.
 pub(super) struct Reader {
@@ -57,20 +57,20 @@ impl Source for Reader {
             size,
             shards: self.options.shards,
             shard: self.options.shard,
-            pads: self.options.pads,
-            sticks: self.options.sticks,
+            pads: self.options.pad_last_batch,
+            sticks: self.options.stick_to_shard,
         })
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        self.begin(most, memory, &Forever)?.map(Upcoming::read).transpose()
+        self.begin(most, memory, &NoDeadline)?.map(Upcoming::read).transpose()
     }
 
     fn begin(
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        _waiting: &dyn Waiting,
+        _waiting: &dyn Deadline,
     ) -> Result<Option<Upcoming>> {
         let indices = self.order.batch(most);
         let (dataset, outputs, memory) =

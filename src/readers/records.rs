@@ -9,18 +9,18 @@ use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
 
 /// A record: the number of its file, where it begins and how many bytes it has.
-pub(super) type Place = (usize, u64, u64);
+pub(super) type Span = (usize, u64, u64);
 
 /// Records by their numbers.
 pub(super) struct Records {
     files: Pieces,
-    places: Vec<Place>,
+    places: Vec<Span>,
     groups: Vec<Range<usize>>,
 }
 
 impl Records {
     /// The records at `places`, in the order of their files.
-    pub(super) fn new(paths: Vec<String>, places: Vec<Place>) -> Self {
+    pub(super) fn new(paths: Vec<String>, places: Vec<Span>) -> Self {
         let begin = |number| places.partition_point(|place| place.0 < number);
         let groups = (0..paths.len()).map(|number| begin(number)..begin(number + 1)).collect();
         Self { files: Pieces::new(paths), places, groups }

@@ -128,13 +128,13 @@ impl Wanted {
 }
 
 /// Where a file begins and how many bytes it has.
-type Place = (u64, u64);
+type Span = (u64, u64);
 
 struct Archives {
     files: Pieces,
     dtypes: Vec<DType>,
     /// One for each output of each sample.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Span>>,
     /// The samples of each archive.
     groups: Vec<Range<usize>>,
 }
@@ -174,7 +174,7 @@ impl Archives {
         Ok(())
     }
 
-    fn component(&self, number: usize, place: Place, dtype: DType, memory: &Arc<HostPool>) -> Result<Tensor> {
+    fn component(&self, number: usize, place: Span, dtype: DType, memory: &Arc<HostPool>) -> Result<Tensor> {
         let (at, size) = place;
         let path = self.files.path(number);
         if size % dtype.size() as u64 != 0 {
@@ -212,7 +212,7 @@ impl Dataset for Archives {
         let places = self.places.chunks_exact(outputs.max(1)).nth(index);
         let places = places.ok_or_else(|| Error::internal("a sample that is not there"))?;
         let number = self.groups.partition_point(|group| group.end <= index);
-        let read = |(place, &dtype): (&Option<Place>, &DType)| match *place {
+        let read = |(place, &dtype): (&Option<Span>, &DType)| match *place {
             Some(place) => self.component(number, place, dtype, memory),
             None => Ok(tensors::part(&Arc::new(memory.take(0)?), 0..0, dtype)),
         };

@@ -17,16 +17,16 @@ use std::sync::Arc;
 use super::{Pulled, Source};
 use crate::cpu::formats::Formats;
 use crate::cpu::video::{File, Sequences, Video};
+use crate::deadline::{Deadline, NoDeadline};
 use crate::error::{Context, Error, Result};
 use crate::gpu::video::Engines;
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool, copied_once};
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, ValueType};
-use crate::waiting::{Forever, Waiting};
 use engines::OnEngines;
 use host::OnHost;
 use pieces::OnPieces;
-use player::{Asked, CHANNELS, Player, Sequence};
+use player::{CHANNELS, Player, PullContext, Sequence};
 
 /// Gives the sequences of one video after the other; a batch has those of one. A video that is damaged ends with the
 /// frame before, and the error comes in place of the batch behind that.
@@ -121,16 +121,16 @@ impl Source for Videos {
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        self.next_while(most, memory, &Forever)
+        self.next_while(most, memory, &NoDeadline)
     }
 
     fn next_while(
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        waiting: &dyn Waiting,
+        deadline: &dyn Deadline,
     ) -> Result<Option<Pulled>> {
-        let asked = Asked { memory, waiting };
+        let asked = PullContext { memory, deadline };
         let Some(player) = self.current()? else { return Ok(None) };
         let (mut shapes, mut samples, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
         let mut damage = None;

@@ -62,7 +62,7 @@ impl<'r> OutputSink<'r> for Changes<'_> {
         Ok(desc.shapes.iter().map(|_| None).collect())
     }
 
-    fn look_for_cancelled(&mut self, _: &Failures) {
+    fn poll_cancelled(&mut self, _: &Failures) {
         self.looks += 1;
         if self.looks == AFTER_SETUP {
             self.inputs.iter().flatten().for_each(Shared::change);

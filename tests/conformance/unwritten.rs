@@ -252,7 +252,7 @@ fn no_answer_holds_what_was_in_the_memory_of_a_device_before() {
     let gpu = Gpu::open(0).unwrap();
     let answers = PATTERNS.map(|pattern| {
         fill_with(Some(pattern));
-        [Path::Engines, Path::Cores].into_iter().flat_map(|path| answers(Some((&gpu, path)))).collect()
+        [Path::Engines, Path::Sm].into_iter().flat_map(|path| answers(Some((&gpu, path)))).collect()
     });
     fill_with(None);
     assert_equal(answers);

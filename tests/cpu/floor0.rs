@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gesso::cpu::audio::decode::{decode, header};
 use gesso::cpu::audio::sound::Block;
-use gesso::waiting::Watch;
+use gesso::deadline::Watch;
 
 use crate::npz::Npz;
 

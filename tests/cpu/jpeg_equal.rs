@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gesso::cpu::decode::{
     ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, Vectors, Window, output_shape, probe,
 };
-use gesso::waiting::Watch;
+use gesso::deadline::Watch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gesso::cpu::decode::{ColorSpace, Conditions, DecodeOptions, Decoder, Window, probe};
+use gesso::deadline::{Deadline, Watch};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::tensor::DType;
-use gesso::waiting::{Waiting, Watch};
 
 use crate::decode::{PICTURES, data, decode, message};
 use crate::npz::Npz;
@@ -204,7 +204,7 @@ fn changed_files_are_errors_or_pictures() {
 /// Somebody who goes away after a few looks.
 struct ForLooks(AtomicUsize);
 
-impl Waiting for ForLooks {
+impl Deadline for ForLooks {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         left.map(drop).map_err(|_| Error::new(ErrorKind::Cancelled, "nobody waits"))
@@ -216,8 +216,8 @@ fn decoding_stops_in_the_middle_when_nobody_waits() {
     let (decoder, file) = (Decoder::new(), &PICTURES["jxl_groups"]);
     let mut out = vec![0; 264 * 20 * 3];
     let mut after = |looks| {
-        let waiting = ForLooks(AtomicUsize::new(looks));
-        let conditions = Conditions { watch: &Watch::new(&waiting, None), pool: None };
+        let deadline = ForLooks(AtomicUsize::new(looks));
+        let conditions = Conditions { watch: &Watch::new(&deadline, None), pool: None };
         decoder.decode_under(conditions, file, &AS_STORED, &mut out)
     };
     assert_eq!(after(1).unwrap_err().kind(), ErrorKind::Cancelled);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gesso::cpu::video::{Budget, Growing, Video};
+use gesso::deadline::{Deadline, Watch};
 use gesso::error::{Error, ErrorKind, Result};
-use gesso::waiting::{Waiting, Watch};
 
 use crate::h264_maker::{Picture, Sequence};
 use crate::video::{bytes, clips};
@@ -14,7 +14,7 @@ use crate::video::{bytes, clips};
 /// Somebody who does not wait any more when he was asked so many times.
 struct Patient(AtomicUsize);
 
-impl Waiting for Patient {
+impl Deadline for Patient {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         let less = |left: usize| left.checked_sub(1);
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {

@@ -1,7 +1,7 @@
-//! What the device's own cores get of a file: its header, its tables, its data. Needs no device.
+//! What the device's SMs get of a file: its header, its tables, its data. Needs no device.
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
-use gesso::gpu::jpeg::cores::{self, Coded, Lookup, Scan, Segment};
+use gesso::gpu::jpeg::sm::{self, Coded, Lookup, Scan, Segment};
 
 use crate::coder::{Colour, Encoded, Recipe, damaged};
 
@@ -99,9 +99,9 @@ fn what_the_device_gets_leads_through_every_file() {
         let coded = Coded::read(&file).unwrap_or_else(|| panic!("refused: {recipe:?}"));
         assert_eq!((coded.width, coded.height), (recipe.width, recipe.height));
         let colour = match recipe.colour {
-            Colour::Gray => cores::Colour::Gray,
-            Colour::YCbCr => cores::Colour::YCbCr,
-            Colour::Rgb => cores::Colour::Rgb,
+            Colour::Gray => sm::Colour::Gray,
+            Colour::YCbCr => sm::Colour::YCbCr,
+            Colour::Rgb => sm::Colour::Rgb,
         };
         assert_eq!((coded.colour, coded.restart_interval), (colour, recipe.restart));
         let (bytes, scan) = scan(&coded).unwrap_or_else(|| panic!("no scan: {recipe:?}"));

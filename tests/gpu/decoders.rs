@@ -7,7 +7,7 @@ use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, ImageInfo, Window, 
 use gesso::error::Result;
 use gesso::executor::OutputSink;
 use gesso::gpu::Gpu;
-use gesso::gpu::jpeg::cores::Coded;
+use gesso::gpu::jpeg::sm::Coded;
 use gesso::gpu::jpeg::{Path, Picture};
 use gesso::operator::Failures;
 use gesso::pipeline::{Instance, Pipeline, Preferences};
@@ -224,9 +224,9 @@ fn every_kind_of_image_is_decoded_as_on_the_cpu() {
                 check(&case, &format!("{label}, round {round}"), file, found, &mut wrong);
             }
         }
-        let found = run(&mut instance_on(Some(&gpu), case.name, Some(Path::Cores)), &files);
+        let found = run(&mut instance_on(Some(&gpu), case.name, Some(Path::Sm)), &files);
         for ((label, file), found) in kinds.iter().zip(&found) {
-            check(&case, &format!("{label} on the cores"), file, found, &mut wrong);
+            check(&case, &format!("{label} on the SMs"), file, found, &mut wrong);
         }
         for (label, file) in &kinds {
             let found = run(&mut instance, std::slice::from_ref(file)).remove(0);
@@ -250,7 +250,7 @@ fn jpegs_are_decoded_smaller_for_a_resize_when_the_author_allows_it() {
         let pipeline = pipeline.unwrap();
         let [whole, scaled] = [false, true].map(|jpeg_scaled_decode| {
             let preferences =
-                Preferences { jpeg_path: Some(Path::Cores), jpeg_scaled_decode, ..Preferences::default() };
+                Preferences { jpeg_path: Some(Path::Sm), jpeg_scaled_decode, ..Preferences::default() };
             run(&mut pipeline.instance_with(Some(2), gpu, &preferences).unwrap(), &files)
         });
         for (i, (whole, scaled)) in whole.iter().zip(&scaled).enumerate() {
@@ -293,10 +293,10 @@ fn groups_of_a_large_batch_are_decoded_as_one_is() {
     let files: Vec<Vec<u8>> = (0..100).map(file).collect();
     let mut wrong = Vec::new();
     for case in cases().into_iter().filter(|case| ["rgb", "rgb_smooth", "crop"].contains(&case.name)) {
-        let mut on_cores = instance_on(Some(&gpu), case.name, Some(Path::Cores));
+        let mut on_sms = instance_on(Some(&gpu), case.name, Some(Path::Sm));
         for round in 0..3 {
-            let found = run(&mut on_cores, &files);
-            let counters = on_cores.counters();
+            let found = run(&mut on_sms, &files);
+            let counters = on_sms.counters();
             for (i, (file, found)) in files.iter().zip(&found).enumerate() {
                 check(&case, &format!("{i}, round {round}"), file, found, &mut wrong);
             }

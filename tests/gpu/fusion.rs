@@ -72,13 +72,13 @@ fn resize_and_normalize_in_one_kernel_equal_the_two() {
     assert!(fused == unfused);
 }
 
-/// Fused, the cores leave samples and the resize makes pixels of them; unfused, the cores make pixels.
+/// Fused, the SMs leave samples and the resize makes pixels of them; unfused, the SMs make pixels.
 #[test]
 fn a_resize_reads_planes_as_it_reads_pixels() {
     let Some(gpu) = gpu() else { return };
     for (side, count) in [(60, 300), (700, 60)] {
         let files = random_files(side, count);
-        let [fused, unfused] = both(&gpu, &files, Some(Path::Cores));
+        let [fused, unfused] = both(&gpu, &files, Some(Path::Sm));
         let failed = fused.iter().filter(|sample| sample.is_err()).count();
         println!("{failed} of {count} files of up to {side} pixels fail");
         assert!(failed < files.len() / 5);
@@ -111,7 +111,7 @@ fn what_is_read_as_it_is_decoded_is_read_right() {
         let plan = Plan::new(graph()).unwrap();
         let names: Vec<_> = plan.graph.nodes.iter().map(Graph::op_name).collect();
         assert!(names.contains(&fusion), "{name}: {names:?}");
-        for (path, files) in [(Path::Cores, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
+        for (path, files) in [(Path::Sm, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
             let path = Some(path);
             let expected = run(&gpu, Plan::unfused(graph()).unwrap(), files, path);
             assert!(expected.iter().filter(|sample| sample.is_ok()).count() > files.len() / 2, "{name}");
@@ -144,18 +144,18 @@ fn a_part_of_the_multiprocessors_makes_what_all_make() {
     files.extend(photos());
     // Engines make of damaged data what they had in memory.
     let whole: Vec<_> = (0..files.len()).filter(|i| i % 5 != 0).map(|i| files[i].clone()).collect();
-    for (path, files) in [(Path::Cores, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
+    for (path, files) in [(Path::Sm, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
         let [all, few] = [&gpu, &part].map(|gpu| run(gpu, Plan::new(graph()).unwrap(), files, Some(path)));
         assert!(all == few, "{path:?}");
     }
 }
 
-/// The cores' memory has room for a few of the files at a time.
+/// The SMs' memory has room for a few of the files at a time.
 #[test]
 fn a_batch_that_a_device_has_no_memory_for_at_once_is_decoded_in_groups() {
     let Some(gpu) = gpu() else { return };
     let files = random_files(700, 200);
-    let on = |gpu: &Arc<Gpu>| run(gpu, Plan::new(graph()).unwrap(), &files, Some(Path::Cores));
+    let on = |gpu: &Arc<Gpu>| run(gpu, Plan::new(graph()).unwrap(), &files, Some(Path::Sm));
     let expected = on(&gpu);
     for most in [384 << 20, 640 << 20] {
         let small =

@@ -1,8 +1,8 @@
-//! Which of the recorded files the engines take, and which the device's cores. Needs no device.
+//! Which of the recorded files the engines take, and which the device's SMs. Needs no device.
 
 use std::collections::BTreeMap;
 
-use gesso::gpu::jpeg::cores::{Coded, Colour};
+use gesso::gpu::jpeg::sm::{Coded, Colour};
 use gesso::gpu::jpeg::{Frame, Picture, Sampling};
 use turbojpeg::Subsamp;
 
@@ -135,7 +135,7 @@ fn changed_headers_are_read_or_refused() {
 }
 
 #[test]
-fn the_cores_take_more_than_the_engines() {
+fn the_sms_take_more_than_the_engines() {
     let taken = [
         ("jpeg_444", Colour::YCbCr, [1, 1]),
         ("jpeg_422", Colour::YCbCr, [2, 1]),

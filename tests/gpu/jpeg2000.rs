@@ -35,7 +35,7 @@ fn pixels_are_those_of_the_host() {
     for (pipeline, taken) in TAKEN {
         let mut on_device = instance_on(Some(&gpu), pipeline, None);
         let found = run(&mut on_device, &files);
-        let by_library = on_device.tally().decoded.cores;
+        let by_library = on_device.tally().decoded.sms;
         let expected = run(&mut instance_on(None, pipeline, None), &files);
         for ((name, found), expected) in names.iter().zip(found).zip(expected) {
             let ((shape, found), (same, expected)) = (found.unwrap(), expected.unwrap());

@@ -3,7 +3,6 @@
 
 mod coded;
 mod coder;
-mod cores;
 mod decoders;
 mod engines;
 mod exported;
@@ -20,6 +19,7 @@ mod repeatable;
 mod shared_files;
 #[path = "../common/skips.rs"]
 mod skips;
+mod sm;
 mod soundness;
 mod spectra;
 mod video;

@@ -52,9 +52,9 @@ fn a_batch_is_few_uploads_and_one_wait() {
     let Some(gpu) = gpu() else { return };
     let photos = photos();
     // Resize and normalize are one launch, behind that of their weights; images that the host decoded are one more,
-    // those to be turned another, and those of the cores seven.
+    // those to be turned another, and those of the SMs seven.
     for (path, most) in
-        [(None, 11), (Some(Path::Cores), 11), (Some(Path::Engines), 11), (Some(Path::Threads), 3)]
+        [(None, 11), (Some(Path::Sm), 11), (Some(Path::Engines), 11), (Some(Path::Threads), 3)]
     {
         let mut instance = instance(&gpu, path);
         let mut counters = Counters::default();
@@ -66,7 +66,7 @@ fn a_batch_is_few_uploads_and_one_wait() {
             }
             counters = instance.counters();
         }
-        // Of a megabyte of files for the cores the beginning goes up early: files, tables, and what is recorded behind
+        // Of a megabyte of files for the SMs the beginning goes up early: files, tables, and what is recorded behind
         // the decoder.
         assert!((1..=3).contains(&counters.uploads), "{path:?}: {counters:?}");
         let others = (counters.downloads, counters.waits);
@@ -81,7 +81,7 @@ fn batches_like_the_last_pin_no_memory() {
     let recipe =
         |seed| Recipe { quality: 50, ..Recipe::new(224, 224, turbojpeg::Subsamp::Sub2x2, seed) }.jpeg();
     let files: Vec<Vec<u8>> = (0..8).map(recipe).collect();
-    for path in [Path::Cores, Path::Engines, Path::Threads] {
+    for path in [Path::Sm, Path::Engines, Path::Threads] {
         let mut instance = instance(&gpu, Some(path));
         for count in [1, 16, 32, 64, 128] {
             let mut counters = Counters::default();

@@ -15,7 +15,7 @@ use crate::gpu;
 use crate::pictures::Recipe;
 use crate::promises::{PIPELINE, encoded, photos};
 
-const PATHS: [Option<Path>; 4] = [None, Some(Path::Cores), Some(Path::Engines), Some(Path::Threads)];
+const PATHS: [Option<Path>; 4] = [None, Some(Path::Sm), Some(Path::Engines), Some(Path::Threads)];
 
 fn instance(gpu: &Arc<Gpu>, jpeg_path: Option<Path>, inputs_may_change: bool) -> Instance {
     let pipeline = Pipeline::load_moved_to_device(PIPELINE).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gesso::cpu::decode::{ColorSpace, probe};
 use gesso::error::Result;
 use gesso::gpu::Gpu;
-use gesso::gpu::jpeg::cores::Coded;
+use gesso::gpu::jpeg::sm::Coded;
 use gesso::gpu::jpeg::{Path, Picture, is_whole};
 use gesso::tensor::Shape;
 use rayon::prelude::*;
@@ -212,7 +212,7 @@ fn a_damaged_file_has_one_answer_alone_and_beside_others() {
     let files = files();
     let mut hosts: Option<Vec<Option<Vec<f64>>>> = None;
     let mut wrong = Vec::new();
-    for path in [None, Some(Path::Engines), Some(Path::Cores)] {
+    for path in [None, Some(Path::Engines), Some(Path::Sm)] {
         for size in [1, 64, 512] {
             for round in 0..2 {
                 let found = in_batches(&gpu, path, &files, size);
@@ -234,9 +234,9 @@ fn a_damaged_file_has_one_answer_alone_and_beside_others() {
     }
     let whole = files.iter().filter(|file| is_whole(file)).count();
     let taken = files.iter().filter(|file| Picture::read(file).is_some()).count();
-    let on_cores = files.iter().filter(|file| Coded::read(file).is_some()).count();
+    let on_sms = files.iter().filter(|file| Coded::read(file).is_some()).count();
     println!(
-        "{} files, {taken} for the engines, {on_cores} for the cores, {whole} whole, {} wrong",
+        "{} files, {taken} for the engines, {on_sms} for the SMs, {whole} whole, {} wrong",
         files.len(),
         wrong.len()
     );
@@ -249,7 +249,7 @@ fn a_damaged_file_has_one_answer_alone_and_beside_others() {
 fn rows_that_a_file_has_not_are_no_earlier_picture() {
     let Some(gpu) = gpu() else { return };
     let mut wrong = Vec::new();
-    for path in [None, Some(Path::Engines), Some(Path::Cores), Some(Path::Threads)] {
+    for path in [None, Some(Path::Engines), Some(Path::Sm), Some(Path::Threads)] {
         for batch in [1, 3, 8] {
             let mut instance = instance_on(Some(&gpu), "rgb", path);
             for (round, sampling) in pictures::SAMPLINGS.into_iter().chain(pictures::SAMPLINGS).enumerate() {

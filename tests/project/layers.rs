@@ -11,11 +11,11 @@ use crate::root;
 const LAYERS: [&[&str]; 15] = [
     &["limits", "sync"],
     &["error"],
-    &["lanes", "threads", "waiting"],
+    &["lanes", "threads", "deadline"],
     &["memory"],
     &["tensor"],
     &["cpu", "gpu"],
-    &["footage", "operator"],
+    &["coded_video", "operator"],
     &["ops", "source"],
     &["readers"],
     &["graph"],

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::Exit;
 use crate::inputs::{Loaded, Samples};
 use crate::progress;
-use crate::run::Place;
+use crate::run::Hardware;
 use crate::terminal::{DIM, Table, print, print_json, styled};
 
 /// Batches that are run before time is taken.
@@ -85,7 +85,7 @@ pub(crate) fn bench(options: &Options) -> Result<Exit> {
     if !(0.0..=3600.0).contains(&options.seconds) {
         return Err(Error::invalid(format!("`--seconds {}`, expected 0 to 3600", options.seconds)));
     }
-    let place = Place { device: options.device, gpu: options.gpu, threads: None, formats: None };
+    let place = Hardware { device: options.device, gpu: options.gpu, threads: None, formats: None };
     let (_, pipeline) = place.load(&options.pipeline)?;
     let samples =
         Samples::named(pipeline.inputs(), &[options.files.as_slice(), &options.input].concat(), None)?

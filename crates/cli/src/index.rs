@@ -45,7 +45,7 @@ pub enum Format {
 }
 
 /// A file that is read from its beginning.
-struct Source<'p, R> {
+struct Progressing<'p, R> {
     file: BufReader<R>,
     at: u64,
     size: u64,
@@ -93,7 +93,7 @@ pub fn lines(
     size: u64,
     progress: &dyn Fn(u64),
 ) -> std::io::Result<Vec<String>> {
-    let source = Source { file: BufReader::new(file), at: 0, size, progress };
+    let source = Progressing { file: BufReader::new(file), at: 0, size, progress };
     match format {
         Format::Tfrecord => tfrecord(source),
         Format::Recordio => recordio(source),
@@ -143,7 +143,7 @@ fn wrong(message: String) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, message)
 }
 
-impl<R: Read + Seek> Source<'_, R> {
+impl<R: Read + Seek> Progressing<'_, R> {
     /// The next bytes.
     fn take<const N: usize>(&mut self) -> std::io::Result<[u8; N]> {
         let mut bytes = [0; N];
@@ -168,7 +168,7 @@ impl<R: Read + Seek> Source<'_, R> {
 }
 
 /// A record is its length (8 bytes), that number's checksum (4), its bytes, their checksum (4).
-fn tfrecord(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
+fn tfrecord(mut source: Progressing<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while source.at < source.size {
         let begin = source.at;
@@ -186,7 +186,7 @@ const RECORDIO_MAGIC: u32 = 0xCED7_230A;
 
 /// A record is a magic number (4 bytes), its length with three bits that say which part of one it is, its bytes, filled
 /// up to a multiple of 4.
-fn recordio(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
+fn recordio(mut source: Progressing<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while source.at < source.size {
         let begin = source.at;
@@ -207,7 +207,7 @@ fn recordio(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<Str
 
 /// A line with the version and the number of samples; then for each sample the extension, the place, the size and the
 /// name of each file.
-fn webdataset(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
+fn webdataset(mut source: Progressing<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let (mut samples, mut last): (Vec<Vec<String>>, Option<String>) = (Vec::new(), None);
     source.file.seek(SeekFrom::Start(0))?;
     let mut archive = tar::Archive::new(&mut source.file);

@@ -2,7 +2,7 @@
 //! the other. It must not know what becomes of them.
 
 use gesso::error::{Error, Result};
-use gesso::pipeline::{Feeding, Forever, Instance, Keep, Outcome, Stream, Tally};
+use gesso::pipeline::{Feeding, Instance, Keep, NoDeadline, Outcome, Stream, Tally};
 use gesso::tensor::Batch;
 
 use crate::inputs::Loaded;
@@ -91,7 +91,7 @@ fn videos<'l>(
     }
     let Some((number, feeding)) = at_hand.as_mut() else { return Ok(None) };
     let number = *number;
-    match instance.run_fed(feeding, &Forever, |_| Keep) {
+    match instance.run_fed(feeding, &NoDeadline, |_| Keep) {
         Ok(Some((_, outcome))) => {
             if feeding.is_over() {
                 *at_hand = None;

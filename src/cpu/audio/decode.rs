@@ -12,8 +12,8 @@ use super::stored::Sound;
 use super::vorbis::{self, Vorbis};
 use super::{aiff, au, caf, riff};
 use crate::cpu::formats::Format;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
-use crate::waiting::{Effort, Watch};
 
 /// Bytes of the start of a tag of ID3.
 const TAG: usize = 10;
@@ -193,7 +193,7 @@ pub fn decode(
                 header.frames
             )));
         };
-        watch.spend(1 + read + block.len() * size_of::<f32>())?;
+        watch.charge(1 + read + block.len() * size_of::<f32>())?;
         let block = block.first(left);
         left -= block.len();
         take(block)?;

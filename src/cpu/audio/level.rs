@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::decode::decode;
 use super::sound::{Block, Header};
 use crate::cpu::convert::ConvertSat;
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// An element of a signal as a float: signed ones between -1 and 1, unsigned ones between 0 and 1.
 pub trait Level: Copy {

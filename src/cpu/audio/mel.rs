@@ -1,7 +1,7 @@
 //! Triangular filters at equal distances on the mel scale. It must not know tensors. Types and order are DALI's.
 
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// How hertz become mel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl Bank {
                 let to = &mut out[filter * inner..][..inner];
                 to.iter_mut().zip(from).for_each(|(to, from)| *to += weight * from);
             }
-            watch.spend(inner)?;
+            watch.charge(inner)?;
         }
         Ok(())
     }

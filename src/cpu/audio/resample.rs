@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use multiversion::multiversion;
 
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// Output samples between positions that are computed in double precision; from there each is the last one and a step.
 const BLOCK: usize = 1 << 8;
@@ -137,7 +137,7 @@ impl Resampler {
         let step = in_rate / out_rate;
         for (i, out) in out.chunks_mut(BLOCKS * BLOCK * channels.max(1)).enumerate() {
             run(self, input, out, channels, (i * BLOCKS, step));
-            watch.spend(out.len().saturating_mul(self.lobes as usize))?;
+            watch.charge(out.len().saturating_mul(self.lobes as usize))?;
         }
         Ok(())
     }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn work_that_nobody_waits_for_ends() {
         struct Nobody;
-        impl crate::waiting::Waiting for Nobody {
+        impl crate::deadline::Deadline for Nobody {
             fn check(&self, _sample: Option<usize>) -> Result<()> {
                 Err(crate::error::Error::invalid("nobody waits"))
             }

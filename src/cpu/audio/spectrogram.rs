@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use realfft::{RealFftPlanner, RealToComplex};
 
+use crate::deadline::{Effort, Watch};
 use crate::error::Result;
-use crate::waiting::{Effort, Watch};
 
 /// Nanoseconds of one core of a Zen 5 for each sample of a transform, and for each of its steps: several times as long
 /// where the length is no product of small primes.
@@ -102,7 +102,7 @@ impl Spectrogram {
                     *to = if self.squares { power } else { power.sqrt() };
                 }
             }
-            watch.spend(self.length().saturating_mul(WORK))?;
+            watch.charge(self.length().saturating_mul(WORK))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{
     ColorSpace, DecodeOptions, Format, ImageInfo, gif, is_plain, jpeg, jpeg_xl, jpeg2000, png, tiff,
 };
-use crate::waiting::Effort;
+use crate::deadline::Effort;
 
 /// For each pixel of a JPEG: transform and colours.
 const JPEG_PIXEL: f64 = 0.6;

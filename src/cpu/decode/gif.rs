@@ -8,8 +8,8 @@ use super::orientation::Orientation;
 use super::raster::{failed, read_pixels, scratch_limits, truncated_header};
 use super::watched::Watched;
 use super::{Header, Job};
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// Red, green, blue, and whether the frame covers a place.
 const CHANNELS: usize = 4;

@@ -18,9 +18,9 @@ use super::color::Luma;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::waiting::Watch;
 use frames::{Input, KEPT_HALVES, Picture as OfPicture, SPARE_PIXELS};
 
 /// Channels of colours that the decoder counts for its limit, of gray too.

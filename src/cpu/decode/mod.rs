@@ -46,10 +46,10 @@ mod webp;
 use std::time::Duration;
 
 use crate::cpu::formats;
+use crate::deadline::Watch;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::tensor::DType;
-use crate::waiting::Watch;
 
 pub use color::Scaling;
 pub use effort::effort;
@@ -328,7 +328,7 @@ impl<'a> Job<'a> {
 
     /// Asked before a library decodes that cannot be interrupted.
     fn must_end_in_time(&self) -> Result<()> {
-        self.conditions.watch.lasts(self.expected)
+        self.conditions.watch.ensure_time(self.expected)
     }
 
     fn is_plain(&self) -> bool {

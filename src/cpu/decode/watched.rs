@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Cursor, Error, Read, Result, Seek, SeekFrom};
 
-use crate::waiting::Watch;
+use crate::deadline::Watch;
 
 /// Bytes that are given at once.
 const PORTION: usize = 16 << 10;
@@ -27,7 +27,7 @@ impl<'a> Watched<'a> {
     /// Fails when nobody waits. Why is asked for again behind the library, whose errors have no room for it.
     fn go_on(&mut self) -> Result<()> {
         let work = std::mem::take(&mut self.read).saturating_mul(WORK_OF_A_BYTE);
-        self.watch.spend(work).map_err(|error| Error::other(error.to_string()))
+        self.watch.charge(work).map_err(|error| Error::other(error.to_string()))
     }
 }
 

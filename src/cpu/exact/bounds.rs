@@ -4,9 +4,9 @@ use super::filters::Curve;
 use super::libraries::{Elements, Method};
 use super::task::{Task, X, Y};
 use super::{alpha, turn::LINES};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::waiting::Effort;
 
 /// Channels that OpenCV's `INTER_AREA` takes.
 const MAX_AREA_CHANNELS: usize = 4;

@@ -7,8 +7,8 @@ use multiversion::multiversion;
 
 use super::axis::Axis;
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// An element of such an image.
 pub(super) trait Pixel: Copy + Into<f32> {
@@ -108,7 +108,7 @@ pub(super) fn across<T: Pixel>(
 ) -> Result<()> {
     for (y, dst) in dst.chunks_exact_mut(axis.len() * channels).enumerate() {
         weigh_columns(src.row(y), channels, axis, dst);
-        watch.spend(dst.len())?;
+        watch.charge(dst.len())?;
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ pub(super) fn down<T: Pixel>(
     for (y, dst) in dst.chunks_exact_mut(row_len).enumerate() {
         let (first, weights) = axis.at(y);
         weigh_rows(&src[first * row_len..], weights, dst);
-        watch.spend(dst.len() * weights.len())?;
+        watch.charge(dst.len() * weights.len())?;
     }
     Ok(())
 }

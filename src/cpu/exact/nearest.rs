@@ -2,8 +2,8 @@
 
 use super::filters::Line;
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// Which pixel is the nearest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ pub(super) fn copy<T: Copy + Default>(
                 _ => pick_any(row, columns, channels, dst),
             },
         }
-        watch.spend(dst.len())?;
+        watch.charge(dst.len())?;
     }
     Ok(())
 }

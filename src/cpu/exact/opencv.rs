@@ -4,8 +4,8 @@
 use multiversion::multiversion;
 
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// One in OpenCV's weights.
 const ONE: f32 = 2048.0;
@@ -142,7 +142,7 @@ pub(super) fn resize(
             Kernel::Cubic => cubic_rows([0, 1, 2, 3].map(row), weights, dst),
             _ => linear_rows([0, 1].map(row), [weights[0], weights[1]], dst),
         }
-        watch.spend(dst.len() * taps)?;
+        watch.charge(dst.len() * taps)?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use multiversion::multiversion;
 
 use super::axis::Axis;
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// A pixel of which less than this is under an output takes no part.
 const LEAST: f64 = 1e-3;
@@ -59,7 +59,7 @@ pub(super) fn whole_means(
             *to =
                 if halves_up { ((sum + 2) >> 2) as u8 } else { (sum as f32 * share).round_ties_even() as u8 };
         }
-        watch.spend(dst.len() * high * wide)?;
+        watch.charge(dst.len() * high * wide)?;
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) fn means(
         for (k, &weight) in weights.iter().enumerate() {
             weigh_columns(src.row(first + k), channels, &across, &mut line);
             add(&line, weight, &mut sums);
-            watch.spend(src.len)?;
+            watch.charge(src.len)?;
         }
         for (to, sum) in dst.iter_mut().zip(&sums) {
             *to = sum.round_ties_even().clamp(0.0, 255.0) as u8;

@@ -6,8 +6,8 @@ use multiversion::multiversion;
 use super::axis::Axis;
 use super::rows::Rows;
 use super::turn::{LINES, turn, turn_back};
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// Elements of a row that are summed up together.
 const LANES: usize = 64;
@@ -35,7 +35,7 @@ pub(super) fn down(
     for (y, dst) in dst.chunks_exact_mut(src.len).enumerate() {
         let (first, weights) = axis.at(y);
         weigh_rows(&src.from(first), weights, bits, dst);
-        watch.spend(dst.len() * weights.len())?;
+        watch.charge(dst.len() * weights.len())?;
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ pub(super) fn across(
         turn(&src.from(block * LINES), source);
         weigh_columns(source, channels, axis, bits, made);
         turn_back(made, rows, dst);
-        watch.spend(dst.len())?;
+        watch.charge(dst.len())?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::array::from_fn;
 
 use super::filters::{Curve, Line};
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// What is reduced before. Pairs are rows, then columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,7 @@ impl Reduction {
                     *to = mean(sum, count);
                 }
             }
-            watch.spend(src.len * lines)?;
+            watch.charge(src.len * lines)?;
         }
         Ok(())
     }

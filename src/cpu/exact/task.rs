@@ -11,8 +11,8 @@ use super::passes;
 use super::reduce::Reduction;
 use super::rows::Rows;
 use super::{floats, wide};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 pub(super) const Y: usize = 0;
 pub(super) const X: usize = 1;

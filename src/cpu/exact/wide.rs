@@ -4,8 +4,8 @@
 use super::axis::Axis;
 use super::libraries::Arithmetic;
 use super::rows::Rows;
+use crate::deadline::Watch;
 use crate::error::Result;
-use crate::waiting::Watch;
 
 /// An element of such an image.
 pub(super) trait Wide: Copy + Default + Into<f64> {
@@ -87,7 +87,7 @@ fn across<T: Wide>(
             *to = T::of(sum, arithmetic);
             products += weights.len();
         }
-        watch.spend(products)?;
+        watch.charge(products)?;
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn down<T: Wide>(
         for (to, &sum) in dst.iter_mut().zip(&sums) {
             *to = T::of(sum, arithmetic);
         }
-        watch.spend(dst.len() * weights.len())?;
+        watch.charge(dst.len() * weights.len())?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use super::filter::{FilterSpec, Window};
 use super::{Order, Passes, X, Y, volume};
-use crate::waiting::Effort;
+use crate::deadline::Effort;
 
 /// For each weight that is made.
 const WEIGHT: f64 = 6.0;

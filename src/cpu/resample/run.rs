@@ -3,8 +3,8 @@
 use super::store::Output;
 use super::{Order, Plan, X, Y, horizontal, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// Multiply-adds of a vertical pass between two looks at who waits: some milliseconds.
 const WORK_OF_A_PIECE: usize = 1 << 24;
@@ -94,7 +94,7 @@ impl Plan {
             self.check_source(src.len())?;
             for (y, row) in rows.enumerate() {
                 self.nearest_row(src, y, row);
-                watch.spend(row_len)?;
+                watch.charge(row_len)?;
             }
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Plan {
                     convert_slice(&src[start..start + len], &mut line[..len]);
                     let dst = &mut ring[slot * stride..][..stride];
                     horizontal::weigh_columns(horizontal, line, needed.start, self.channels, dst);
-                    watch.spend(row_len.saturating_mul(horizontal.taps))?;
+                    watch.charge(row_len.saturating_mul(horizontal.taps))?;
                 }
                 starts.push(slot * stride);
             }
@@ -203,7 +203,7 @@ impl Plan {
             );
             weigh_rows(src, starts, vertical.weights_of(y), &mut line[..line_len], watch)?;
             horizontal::weigh_columns(horizontal, line, 0, self.channels, row);
-            watch.spend(row_len.saturating_mul(horizontal.taps))?;
+            watch.charge(row_len.saturating_mul(horizontal.taps))?;
             sink(y, &row[..row_len]);
         }
         Ok(())
@@ -269,7 +269,7 @@ pub(super) fn weigh_rows<S: ConvertSat<f32>>(
             starts.iter_mut().for_each(|start| *start += piece);
         }
         vertical::weigh_rows(src, starts, weights, dst);
-        watch.spend(dst.len().saturating_mul(starts.len()))?;
+        watch.charge(dst.len().saturating_mul(starts.len()))?;
     }
     Ok(())
 }

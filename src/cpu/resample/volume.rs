@@ -6,9 +6,9 @@ use super::footprint;
 use super::run::weigh_rows;
 use super::store::{Output, Segments};
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::waiting::Watch;
 
 const X: usize = 2;
 
@@ -193,7 +193,7 @@ impl VolumePlan {
             let [z, y, x] = std::array::from_fn(|d| self.axes[d].source(place[d], 0) + self.origin[d]);
             let start = ((z * self.image[1] + y) * self.image[X] + x) * self.channels;
             to.iter_mut().zip(&src[start..]).for_each(|(to, from)| *to = from.convert_sat());
-            watch.spend(self.channels)?;
+            watch.charge(self.channels)?;
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use super::budget::{Budget, Cost};
 use super::decoder::{self, VideoDecoder};
 use crate::cpu::av1::{self, IDENTITY, Part, Sequence, UNSPECIFIED};
 use crate::cpu::yuv::{self, Color, Matrix};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// See [`Cost`].
 pub(super) const COST: Cost = Cost { pixel: 6.0, byte: 80.0 };

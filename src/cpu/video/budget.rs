@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::deadline::{NoDeadline, Watch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::Counted;
-use crate::waiting::{Forever, Watch};
 
 /// Pixels that a frame costs at least: one of a few takes as long.
 const LEAST_PIXELS: u64 = 1 << 10;
@@ -41,7 +41,7 @@ impl Budget<'static> {
         Self {
             pixels: AtomicU64::new(pixels),
             memory: Memory::Most(usize::MAX),
-            watch: Watch::new(&Forever, None),
+            watch: Watch::new(&NoDeadline, None),
         }
     }
 }
@@ -70,7 +70,7 @@ impl<'w> Budget<'w> {
     /// # Errors
     /// When that is more than is left; when nobody waits, or not for so long.
     pub(super) fn frame(&self, [width, height]: [usize; 2], time: Duration) -> Result<()> {
-        self.watch.lasts(time)?;
+        self.watch.ensure_time(time)?;
         self.pay((width as u64).saturating_mul(height as u64).max(LEAST_PIXELS))
     }
 
@@ -88,7 +88,7 @@ impl<'w> Budget<'w> {
     /// # Errors
     /// When nobody waits any more.
     pub(super) fn look(&self, bytes: usize) -> Result<()> {
-        self.watch.spend(bytes)
+        self.watch.charge(bytes)
     }
 
     fn pay(&self, pixels: u64) -> Result<()> {

@@ -2,9 +2,9 @@
 //! codecs.
 
 use super::budget::Budget;
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::waiting::Watch;
 
 /// A decoder of one codec. It begins with a key frame and is used up when its packets have ended.
 pub(super) trait VideoDecoder: Send {

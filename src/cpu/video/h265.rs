@@ -11,8 +11,8 @@ use super::h265_kept::{self, Kept, Shape, error};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// See [`Cost`].
 pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };

@@ -3,8 +3,8 @@
 use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, check_size};
 use crate::cpu::decode::{self, Conditions, DecodeOptions, Decoder as Jpegs, Format};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// See [`Cost`].
 pub(super) const COST: Cost = Cost { pixel: 0.6, byte: 4.0 };

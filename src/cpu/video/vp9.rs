@@ -9,8 +9,8 @@ use rusty_vp9::{
 use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// See [`Cost`].
 pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };

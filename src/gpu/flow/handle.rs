@@ -16,7 +16,7 @@ const MOST_VALUES: u32 = 64;
 
 /// Memory of a session that kernels write or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Plane {
     /// Address of the first row.
     pub address: u64,
     /// Bytes from a row to the next one.
@@ -162,7 +162,7 @@ impl Handle {
         usage: Usage,
         [width, height]: [u32; 2],
         (format, bytes): (Format, u32),
-    ) -> Result<Place> {
+    ) -> Result<Plane> {
         let descriptor = BufferDescriptor { width, height, usage: usage as i32, format: format as i32 };
         let mut raw = std::ptr::null_mut();
         // SAFETY: the session is valid, and so are the pointers for the call.
@@ -188,7 +188,7 @@ impl Handle {
                 "the optical flow library gives rows of {pitch} bytes at {address:#x} for {width} elements of {bytes}"
             )));
         }
-        Ok(Place { address, pitch, width, height })
+        Ok(Plane { address, pitch, width, height })
     }
 
     fn raw_buffer(&self, number: usize) -> Result<RawBuffer> {

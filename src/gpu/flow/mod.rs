@@ -16,6 +16,6 @@ mod settings;
 mod sys;
 
 pub use engine::Engine;
-pub use handle::Place;
+pub use handle::Plane;
 pub use session::Session;
 pub use settings::{Settings, Speed};

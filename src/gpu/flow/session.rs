@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::handle::{Handle, Place};
+use super::handle::{Handle, Plane};
 use super::settings::Settings;
 use super::sys::{Format, Functions, Usage};
 use crate::error::{Error, Result};
@@ -19,9 +19,9 @@ const HINTS: usize = 3;
 /// Computes flow between frames of one size.
 pub struct Session {
     size: [u32; 2],
-    frames: [Place; 2],
-    field: Place,
-    hints: Option<Place>,
+    frames: [Plane; 2],
+    field: Plane,
+    hints: Option<Plane>,
     made: Mutex<Handle>,
     /// The stream that it was made for. Last, so that it outlives what uses it.
     stream: Arc<Stream>,
@@ -56,17 +56,17 @@ impl Session {
 
     /// Where frame `number` of a sequence is written: two places take turns. Gray, or red, green, blue and 255 for each
     /// pixel.
-    pub fn frame(&self, number: usize) -> Place {
+    pub fn frame(&self, number: usize) -> Plane {
         self.frames[number % self.frames.len()]
     }
 
     /// Where the field is read: int16 along x and along y for each block, in pixels / 32.
-    pub fn field(&self) -> Place {
+    pub fn field(&self) -> Plane {
         self.field
     }
 
     /// Where hints are written, in the form of the field.
-    pub fn hints(&self) -> Option<Place> {
+    pub fn hints(&self) -> Option<Plane> {
         self.hints
     }
 

@@ -178,22 +178,22 @@ impl DevicePath for Engines {
             Share::new(mine.map(|i| (i, &tasks[i])), channels, &self.ready)
         };
         self.used = lanes;
-        let mut under_way = UnderWay::default();
+        let mut in_flight = InFlight::default();
         for (worker, lane) in self.workers.iter().take(lanes - 1).zip(1..) {
-            under_way.send(worker, share(lane));
+            in_flight.send(worker, share(lane));
         }
         let mut mine = share(0);
         let outcome = self.first.decode(&mut mine);
-        under_way.join();
+        in_flight.join();
         let mut refused = Vec::new();
-        let mut failed = under_way.failed.take();
-        for (share, outcome) in std::iter::once((mine, outcome)).chain(under_way.outcomes.drain(..)) {
+        let mut failed = in_flight.failed.take();
+        for (share, outcome) in std::iter::once((mine, outcome)).chain(in_flight.outcomes.drain(..)) {
             match outcome {
                 Ok(places) => refused.extend(places.into_iter().filter_map(|place| share.tasks.get(place))),
                 Err(error) => failed = Some(error),
             }
         }
-        drop(under_way);
+        drop(in_flight);
         match failed {
             None => Ok(refused),
             Some(error) => {
@@ -358,13 +358,13 @@ impl Drop for Worker {
 
 /// Shares that workers have: waited for in any case, because they point to the caller's memory.
 #[derive(Default)]
-struct UnderWay<'a> {
+struct InFlight<'a> {
     workers: Vec<&'a Worker>,
     outcomes: Vec<(Share, Result<Refused>)>,
     failed: Option<Error>,
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> InFlight<'a> {
     fn send(&mut self, worker: &'a Worker, share: Share) {
         match worker.shares.send(share) {
             Ok(()) => self.workers.push(worker),
@@ -382,7 +382,7 @@ impl<'a> UnderWay<'a> {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.join();
     }

@@ -4,22 +4,22 @@
 //! ```text
 //! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory;
 //!                                                           meanwhile `is_whole` looks whether these are all of the picture
-//!                 --> Coded (what the cores take)      -->  Cores: data in the staging slab, launches in the recorder
+//!                 --> Coded (what the SMs take)      -->  Cores: data in the staging slab, launches in the recorder
 //!                                                           Threads: the caller decodes on the host and uploads
 //! ```
 //!
-//! Engines are a [`DevicePath`]: they work while the batch is recorded. The cores work when it runs, see [`cores`].
+//! Engines are a [`DevicePath`]: they work while the batch is recorded. The SMs work when it runs, see [`sm`].
 
-pub mod cores;
+mod engine_lock;
+mod engine_offload;
 mod engines;
 mod header;
 mod huffman;
 mod picture;
-mod relief;
 mod sample;
 mod share;
+pub mod sm;
 mod sys;
-mod turn;
 mod watch;
 mod whole;
 
@@ -29,15 +29,15 @@ use super::{Event, Recorder, Stream};
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 
+pub use engine_lock::EngineLock;
+pub use engine_offload::EngineOffload;
 pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
 pub use huffman::{Class, Huffman};
 pub use picture::{Frame, Picture, Sampling};
-pub use relief::Relief;
-pub use share::{Candidate, CoresNeed, Path, Predicted, Size, Speeds, Wish, assign};
+pub use share::{Candidate, Path, Predicted, Size, SmNeed, Speeds, Wish, assign};
 pub use sys::Format;
 pub(super) use sys::check;
-pub use turn::Turn;
 pub use watch::Watch;
 pub use whole::is_whole;
 

@@ -4,21 +4,21 @@
 //! ```text
 //! engines:  overhead + max(the fullest engine, every image on one; what the host does for each)
 //! threads:  start + the fullest thread, every image on one + the upload of all their pixels
-//! cores:    start + the longest piece of data that a thread has + the largest file + all images
+//! SMs:      start + the longest piece of data that a thread has + the largest file + all images
 //! ```
 //!
 //! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted
 //! to what an H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower
 //! this device is.
 //!
-//! A batch that the cores finish clearly sooner than the engines is theirs, or that part of it which the engines do not
-//! relieve them of ([`super::Relief`]). Else engines and threads start together, so it is done when
+//! A batch that the SMs finish clearly sooner than the engines is theirs, or that part of it which the engines do not
+//! relieve them of ([`super::EngineOffload`]). Else engines and threads start together, so it is done when
 //! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that
 //! the engines finish before a thread has decoded one image stays with them.
 
 use std::time::Duration;
 
-use super::cores::Cut;
+use super::sm::Cut;
 use crate::limits;
 
 /// Where an image is decoded.
@@ -26,8 +26,8 @@ use crate::limits;
 pub enum Path {
     /// The device's JPEG engines.
     Engines,
-    /// The device's own cores.
-    Cores,
+    /// The device's SMs.
+    Sm,
     /// Threads of the host.
     Threads,
 }
@@ -57,13 +57,13 @@ pub struct Candidate {
     pub upload: usize,
     /// Whether the engines can decode it.
     pub engines: bool,
-    /// What the cores need to decode it, if they can.
-    pub cores: Option<CoresNeed>,
+    /// What the SMs need to decode it, if they can.
+    pub sms: Option<SmNeed>,
 }
 
-/// What the cores need for an image.
+/// What the SMs need for an image.
 #[derive(Debug, Clone, Copy)]
-pub struct CoresNeed {
+pub struct SmNeed {
     /// Bytes of scratch memory.
     pub scratch: usize,
     /// Bits of an MCU on average.
@@ -77,10 +77,10 @@ pub enum Wish {
     Load(f32),
     /// This path for every image that it can decode.
     Path(Path),
-    /// One that gives the same pixels however busy anybody is: cores and threads do, to the bit, engines do not.
+    /// One that gives the same pixels however busy anybody is: SMs and threads do, to the bit, engines do not.
     Repeatable,
-    /// The part of the images for the engines where the cores would be done sooner.
-    Relief(f32),
+    /// The part of the images for the engines where the SMs would be done sooner.
+    EngineOffload(f32),
 }
 
 /// How fast each path is, of what it is on the machine that the constants were measured on.
@@ -90,8 +90,8 @@ pub struct Speeds {
     /// Number of engines; an image is decoded by one.
     count: usize,
     thread: f64,
-    cores: f64,
-    /// Bytes of scratch memory that the cores may take for an image.
+    sms: f64,
+    /// Bytes of scratch memory that the SMs may take for an image.
     scratch: usize,
 }
 
@@ -100,7 +100,7 @@ pub struct Speeds {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Predicted {
     pub engines: f64,
-    pub cores: f64,
+    pub sms: f64,
     pub threads: f64,
 }
 
@@ -134,22 +134,22 @@ const THREADS_START: f64 = 160e-6;
 /// Bytes of pixels a second, from the end of decoding on a host to the place on the device.
 const UPLOAD_SPEED: f64 = 14e9;
 
-/// What goes up for the cores of an H200, whatever part of them works, and what the host takes for each image.
-const CORES: Cost = Cost { image: 0.0, byte: 40e-12, pixel: 7.3e-12 };
-const CORES_EACH: f64 = 4.6e-6;
+/// What goes up for the SMs of an H200, whatever part of them works, and what the host takes for each image.
+const SM: Cost = Cost { image: 0.0, byte: 40e-12, pixel: 7.3e-12 };
+const SM_EACH: f64 = 4.6e-6;
 
 /// So many multiprocessors of them, as kernels in parts of 16 to 64 take it, without the resize behind them.
 const KERNELS: Cost = Cost { image: 0.0, byte: 16e-12, pixel: 2.9e-12 };
 const MULTIPROCESSORS: f64 = 132.0;
 
-/// How much longer the engines may take before the cores, which the model behind needs too, take their work.
-const CORES_MARGIN: f64 = 1.1;
+/// How much longer the engines may take before the SMs, which the model behind needs too, take their work.
+const SM_MARGIN: f64 = 1.1;
 
-/// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the
+/// What a batch on the SMs takes whatever its size: kernels, each as long as its slowest thread; for each bit of the
 /// longest piece that a thread has; for each byte of the largest file, which is linked by one block of threads.
-const CORES_START: f64 = 71e-6;
-const CORES_PIECE_BIT: f64 = 0.143e-6;
-const CORES_LARGEST_BYTE: f64 = 0.176e-9;
+const SM_START: f64 = 71e-6;
+const SM_PIECE_BIT: f64 = 0.143e-6;
+const SM_LARGEST_BYTE: f64 = 0.176e-9;
 
 /// Weight of the newest measurement.
 const NEWEST: f64 = 0.2;
@@ -163,17 +163,17 @@ const RANGE: f64 = 16.0;
 impl Speeds {
     /// What is assumed of `count` engines and of as many `multiprocessors` before anything was measured.
     pub fn new(count: usize, multiprocessors: usize) -> Self {
-        let cores = multiprocessors.max(1) as f64 / MULTIPROCESSORS;
-        let scratch = limits::MAX_CORES_SCRATCH_BYTES;
-        Self { engines: 1.0, count: count.max(1), thread: 1.0, cores, scratch }
+        let sms = multiprocessors.max(1) as f64 / MULTIPROCESSORS;
+        let scratch = limits::MAX_SM_SCRATCH_BYTES;
+        Self { engines: 1.0, count: count.max(1), thread: 1.0, sms, scratch }
     }
 
-    /// The same with `bytes` of scratch memory at most for an image that the cores decode.
+    /// The same with `bytes` of scratch memory at most for an image that the SMs decode.
     pub fn within(self, bytes: usize) -> Self {
-        Self { scratch: bytes.min(limits::MAX_CORES_SCRATCH_BYTES), ..self }
+        Self { scratch: bytes.min(limits::MAX_SM_SCRATCH_BYTES), ..self }
     }
 
-    /// Bytes of scratch memory that the cores may take for an image, and for a group of them.
+    /// Bytes of scratch memory that the SMs may take for an image, and for a group of them.
     pub fn scratch(&self) -> usize {
         self.scratch
     }
@@ -209,26 +209,25 @@ impl Speeds {
         let upload: f64 = images.iter().map(|image| image.upload as f64 / UPLOAD_SPEED).sum();
         Predicted {
             engines: self.engines_time(images.iter().map(|image| image.size)),
-            cores: self.cores_time(images),
+            sms: self.sm_time(images),
             threads: THREADS_START + fullest(&mut loads, by_threads) + upload,
         }
     }
 
-    /// Bits of the longest piece of data that a thread of the cores has.
+    /// Bits of the longest piece of data that a thread of the SMs has.
     pub fn longest_piece(images: &[Candidate]) -> u32 {
-        let mcu_bits =
-            images.iter().filter_map(|image| Some(image.cores?.mcu_bits)).max().unwrap_or_default();
+        let mcu_bits = images.iter().filter_map(|image| Some(image.sms?.mcu_bits)).max().unwrap_or_default();
         Cut::of(images.iter().map(|image| image.size.bytes).sum()).for_mcus(mcu_bits).bits
     }
 
-    /// Seconds that the cores need.
-    fn cores_time(&self, images: &[Candidate]) -> f64 {
+    /// Seconds that the SMs need.
+    fn sm_time(&self, images: &[Candidate]) -> f64 {
         let largest = images.iter().map(|image| image.size.bytes).max().unwrap_or_default();
         let piece = f64::from(Self::longest_piece(images));
-        let latency = CORES_PIECE_BIT * piece + CORES_LARGEST_BYTE * largest as f64;
-        let each = |size: Size| CORES_EACH + CORES.of(size) + KERNELS.of(size) / self.cores;
+        let latency = SM_PIECE_BIT * piece + SM_LARGEST_BYTE * largest as f64;
+        let each = |size: Size| SM_EACH + SM.of(size) + KERNELS.of(size) / self.sms;
         let each: f64 = images.iter().map(|image| each(image.size)).sum();
-        CORES_START + latency + each
+        SM_START + latency + each
     }
 
     /// Seconds that the engines need.
@@ -260,23 +259,23 @@ fn follow(old: f64, seen: f64) -> f64 {
 /// Where each of `images` goes. Without a `wish` the batch shall be done soon. `threads` is the number of threads.
 pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Option<Wish>) -> Vec<Path> {
     let wish = match wish {
-        Some(Wish::Relief(part)) if part > 0.0 && are_faster_on_cores(images, speeds) => {
+        Some(Wish::EngineOffload(part)) if part > 0.0 && are_faster_on_sms(images, speeds) => {
             Some(Wish::Load(part))
         }
-        Some(Wish::Relief(_)) => None,
+        Some(Wish::EngineOffload(_)) => None,
         other => other,
     };
-    let fits = |image: &Candidate| image.cores.is_some_and(|cores| cores.scratch <= speeds.scratch);
-    let prefers_cores = match wish {
-        None => are_faster_on_cores(images, speeds),
-        Some(wish) => wish == Wish::Path(Path::Cores),
+    let fits = |image: &Candidate| image.sms.is_some_and(|sms| sms.scratch <= speeds.scratch);
+    let prefers_sms = match wish {
+        None => are_faster_on_sms(images, speeds),
+        Some(wish) => wish == Wish::Path(Path::Sm),
     };
     let engines = |image: &Candidate| image.engines && wish != Some(Wish::Repeatable);
     let path = |image: &Candidate| match (wish, engines(image)) {
         (Some(Wish::Path(Path::Threads)), _) => Path::Threads,
-        (_, true) if !(prefers_cores && fits(image)) => Path::Engines,
+        (_, true) if !(prefers_sms && fits(image)) => Path::Engines,
         (_, false) if !fits(image) => Path::Threads,
-        _ => Path::Cores,
+        _ => Path::Sm,
     };
     let mut paths: Vec<Path> = images.iter().map(path).collect();
     match wish {
@@ -284,7 +283,7 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
         Some(Wish::Load(load)) => {
             for i in beyond(load, images, &paths) {
                 if let Some(path) = paths.get_mut(i) {
-                    *path = if images.get(i).is_some_and(fits) { Path::Cores } else { Path::Threads };
+                    *path = if images.get(i).is_some_and(fits) { Path::Sm } else { Path::Threads };
                 }
             }
             return paths;
@@ -295,13 +294,12 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
     paths
 }
 
-/// Whether the cores are done with the images that engines could take, too, clearly before the engines are.
-fn are_faster_on_cores(images: &[Candidate], speeds: &Speeds) -> bool {
+/// Whether the SMs are done with the images that engines could take, too, clearly before the engines are.
+fn are_faster_on_sms(images: &[Candidate], speeds: &Speeds) -> bool {
     let either: Vec<Candidate> =
-        images.iter().filter(|image| image.engines && image.cores.is_some()).copied().collect();
+        images.iter().filter(|image| image.engines && image.sms.is_some()).copied().collect();
     !either.is_empty()
-        && CORES_MARGIN * speeds.cores_time(&either)
-            < speeds.engines_time(either.iter().map(|image| image.size))
+        && SM_MARGIN * speeds.sm_time(&either) < speeds.engines_time(either.iter().map(|image| image.size))
 }
 
 /// Which images on the engines are beyond the part of them that stays there: the smaller ones.

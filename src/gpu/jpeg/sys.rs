@@ -173,11 +173,11 @@ impl Handle {
         let status = unsafe { (functions.create)(BACKEND_HARDWARE, null, null, bits, &raw mut raw) };
         check("nvjpegCreateEx", status).map_err(|error| missing(gpu, &error.to_string()))?;
         let handle = Arc::new(Self { raw, functions, gpu: Arc::clone(gpu) });
-        let (mut engines, mut cores) = (0, 0);
+        let (mut engines, mut sms) = (0, 0);
         // SAFETY: the handle is valid, and so are the pointers for the call.
-        let status = unsafe { (handle.functions.hardware_info)(raw, &raw mut engines, &raw mut cores) };
+        let status = unsafe { (handle.functions.hardware_info)(raw, &raw mut engines, &raw mut sms) };
         check("nvjpegGetHardwareDecoderInfo", status).map_err(|error| missing(gpu, &error.to_string()))?;
-        match engines.saturating_mul(cores) as usize {
+        match engines.saturating_mul(sms) as usize {
             0 => Err(missing(gpu, "the library finds none")),
             count => Ok((handle, count)),
         }

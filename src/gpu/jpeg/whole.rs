@@ -6,9 +6,9 @@
 //! they find them, and what they find is another picture of theirs. So what they make of a file counts only when each
 //! block of it has been found here. That takes a sixth of what it takes to decode the file, as no coefficient is kept.
 
-use super::cores::{Coded, Lookup};
 use super::header::EOI;
 use super::huffman::{Class, Huffman};
+use super::sm::{Coded, Lookup};
 
 /// The first of the markers between segments.
 const RST0: u8 = 0xD0;

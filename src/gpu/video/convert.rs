@@ -1,7 +1,7 @@
 //! A picture as an engine stores it to RGB, by the kernel `video`. It must not know who decoded it.
 
+use super::coded_video::Factors;
 use super::decoder::{Shape, Surface};
-use super::footage::Factors;
 use crate::error::{Error, Result};
 use crate::gpu::kernel::{Launch, NoParams};
 use crate::gpu::layout::device_struct;

@@ -10,7 +10,7 @@ use super::sys::{
     ProcessParams, RawDecoder, ReconfigureInfo, ShortRect,
 };
 use crate::error::{Error, Result};
-use crate::gpu::under_way::Timeline;
+use crate::gpu::in_flight::Timeline;
 use crate::gpu::{Event, Gpu, Stream};
 
 /// Pictures that are readable at the same time: while one is converted, the next ones are made so.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::coded_video::Codec;
 use super::convert;
 use super::decoder::{Decoder, HALVED_CHROMA, Shape};
-use super::footage::Codec;
 use super::sys::{self, Caps, Functions};
 use super::wash::wash;
 use crate::error::{Error, ErrorKind, Result};

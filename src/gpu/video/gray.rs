@@ -4,8 +4,8 @@
 //! A gray frame predicts every block from nothing and has no coefficients. In VP8 and VP9 that is what arithmetic
 //! coding makes of zeros.
 
+use super::coded_video::Codec;
 use super::decoder::Shape;
-use super::footage::Codec;
 
 /// Bits, the highest of a number first.
 #[derive(Default)]

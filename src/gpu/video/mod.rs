@@ -2,19 +2,19 @@
 //! the device out. It must not know containers, operators, or how videos are decoded on the host.
 //!
 //! ```text
-//! Footage ── packet ──> Parser ── sequence ──> Engines: a Decoder of that format, kept from before or made
+//! Video ── packet ──> Parser ── sequence ──> Engines: a Decoder of that format, kept from before or made
 //!    ^                    │ decode ──────────> Decoder: an engine decodes to one of its surfaces
 //!    └── targets <────────┘ show ────────────> Decoder: readable ──> kernel `video`: RGB to each target
 //! ```
 //!
-//! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as
+//! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many videos as
 //! threads like are decoded at the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is
 //! one from beginning to end.
 
+mod coded_video;
 mod convert;
 mod decoder;
 mod engines;
-mod footage;
 mod gray;
 mod padded;
 mod parser;
@@ -24,8 +24,8 @@ mod wash;
 
 use super::KernelSpec;
 
+pub use coded_video::{Codec, CodedVideo, Factors, Signal};
 pub use engines::Engines;
-pub use footage::{Codec, Factors, Footage, Signal};
 pub use playback::{Playback, decode};
 
 /// What converts pictures.

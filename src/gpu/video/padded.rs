@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::footage::Codec;
+use super::coded_video::Codec;
 
 /// Zeros for each block of 64 x 64 pixels, and for a frame: more than the shortest codes of all its symbols take.
 const ZEROS_PER_BLOCK: usize = 128;

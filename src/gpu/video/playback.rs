@@ -1,13 +1,13 @@
-//! Footage at work: its packets go to the engines when somebody asks for more, and what they show goes where the
-//! footage wants it. What was begun stays between two questions. It must not know where packets come from.
+//! Video at work: its packets go to the engines when somebody asks for more, and what they show goes where the
+//! video wants it. What was begun stays between two questions. It must not know where packets come from.
 
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use super::coded_video::{CodedVideo, Factors, Signal};
 use super::convert::{self, Window};
 use super::decoder::{HALVED_CHROMA, Shape, WHOLE_CHROMA};
 use super::engines::{Engines, Loan};
-use super::footage::{Factors, Footage, Signal};
 use super::padded;
 use super::parser::{Events, Parser};
 use super::sys::{DisplayInfo, PictureParams, Rect, VideoFormat};
@@ -16,8 +16,8 @@ use crate::gpu::Event;
 use crate::limits;
 use crate::memory::DeviceBytes;
 
-/// Footage that is decoded packet after packet. Dropped, it frees its decoder.
-pub struct Playback<F: Footage> {
+/// Video that is decoded packet after packet. Dropped, it frees its decoder.
+pub struct Playback<F: CodedVideo> {
     parser: Parser<Running<F>>,
     engines: Arc<Engines>,
     packet: Vec<u8>,
@@ -26,24 +26,24 @@ pub struct Playback<F: Footage> {
     has_ended: bool,
 }
 
-impl<F: Footage> Playback<F> {
-    /// Playback of `footage`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody
+impl<F: CodedVideo> Playback<F> {
+    /// Playback of `coded_video`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody
     /// uses them any more.
     ///
     /// # Errors
     /// What the library says.
-    pub fn new(engines: &Arc<Engines>, footage: F) -> Result<Self> {
-        Self::after(engines, footage, None)
+    pub fn new(engines: &Arc<Engines>, coded_video: F) -> Result<Self> {
+        Self::after(engines, coded_video, None)
     }
 
-    /// [`Playback::new`] of footage whose targets are written after `ready`.
-    fn after(engines: &Arc<Engines>, footage: F, ready: Option<&Arc<Event>>) -> Result<Self> {
-        let (codec, size) = (footage.codec(), footage.size());
+    /// [`Playback::new`] of video whose targets are written after `ready`.
+    fn after(engines: &Arc<Engines>, coded_video: F, ready: Option<&Arc<Event>>) -> Result<Self> {
+        let (codec, size) = (coded_video.codec(), coded_video.size());
         let (engines, ready) = (Arc::clone(engines), ready.cloned());
         let running = Running {
             loan: None,
             written: Vec::new(),
-            footage,
+            coded_video,
             engines: Arc::clone(&engines),
             ready,
             window: None,
@@ -56,16 +56,16 @@ impl<F: Footage> Playback<F> {
     /// Gives the engines the next packet: pictures come, or none. Returns whether there is more to do.
     ///
     /// # Errors
-    /// What the engines do not decode, and what is damaged; those of the footage. Nothing comes behind one.
+    /// What the engines do not decode, and what is damaged; those of the video. Nothing comes behind one.
     pub fn step(&mut self) -> Result<bool> {
         if self.has_ended {
             return Ok(false);
         }
         let _bound = self.engines.gpu().bind()?;
-        let next = self.parser.events().footage.packet(&mut self.packet)?;
+        let next = self.parser.events().coded_video.packet(&mut self.packet)?;
         match next {
             Some(time) => {
-                let codec = self.parser.events().footage.codec();
+                let codec = self.parser.events().coded_video.codec();
                 for frame in padded::frames(codec, &self.packet, self.size) {
                     self.parser.send(&frame, time)?;
                 }
@@ -78,9 +78,9 @@ impl<F: Footage> Playback<F> {
         Ok(!self.has_ended)
     }
 
-    /// Looks at the footage, or changes it.
-    pub fn footage<R>(&self, look: impl FnOnce(&mut F) -> R) -> R {
-        look(&mut self.parser.events().footage)
+    /// Looks at the video, or changes it.
+    pub fn coded_video<R>(&self, look: impl FnOnce(&mut F) -> R) -> R {
+        look(&mut self.parser.events().coded_video)
     }
 
     /// Waits until everything that was shown is written.
@@ -95,7 +95,7 @@ impl<F: Footage> Playback<F> {
         Ok(())
     }
 
-    /// Ends it: everything that was shown is written, and the decoder serves the next footage.
+    /// Ends it: everything that was shown is written, and the decoder serves the next video.
     ///
     /// # Errors
     /// When not all of it came; what failed on the device.
@@ -103,34 +103,34 @@ impl<F: Footage> Playback<F> {
         let gpu = Arc::clone(self.engines.gpu());
         let _bound = gpu.bind()?;
         let running = self.parser.into_events();
-        let mut running = running.ok_or_else(|| Error::internal("somebody else keeps the footage"))?;
-        if !running.footage.is_done() {
+        let mut running = running.ok_or_else(|| Error::internal("somebody else keeps the coded_video"))?;
+        if !running.coded_video.is_done() {
             return Err(Error::invalid("frames that do not come out of the engines"));
         }
         running.give_back()?;
-        Ok(running.footage)
+        Ok(running.coded_video)
     }
 }
 
-/// Decodes `footage` from beginning to end and writes what it wants of it, after `ready`. All is written when this
+/// Decodes `coded_video` from beginning to end and writes what it wants of it, after `ready`. All is written when this
 /// returns, and nothing is under way.
 ///
 /// # Errors
-/// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no
+/// What the engines do not decode, and what is damaged; those of the video. What was written until then is of no
 /// account.
-pub fn decode<F: Footage>(engines: &Arc<Engines>, footage: F, ready: &Arc<Event>) -> Result<F> {
-    let mut playback = Playback::after(engines, footage, Some(ready))?;
+pub fn decode<F: CodedVideo>(engines: &Arc<Engines>, coded_video: F, ready: &Arc<Event>) -> Result<F> {
+    let mut playback = Playback::after(engines, coded_video, Some(ready))?;
     while playback.step()? {}
     playback.end()
 }
 
-/// Footage that is decoded.
+/// Video that is decoded.
 struct Running<F> {
     // First, as it waits for its stream when it goes: what is written there outlives it.
     loan: Option<Loan>,
-    /// What its stream writes, whatever becomes of the footage.
+    /// What its stream writes, whatever becomes of the video.
     written: Vec<DeviceBytes<'static>>,
-    footage: F,
+    coded_video: F,
     engines: Arc<Engines>,
     /// When targets may be written.
     ready: Option<Arc<Event>>,
@@ -138,7 +138,7 @@ struct Running<F> {
     window: Option<(Window, Factors)>,
 }
 
-impl<F: Footage> Running<F> {
+impl<F: CodedVideo> Running<F> {
     fn loan(&mut self) -> Result<&mut Loan> {
         self.loan.as_mut().ok_or_else(|| Error::invalid("a frame before the parameters that it needs"))
     }
@@ -150,21 +150,21 @@ impl<F: Footage> Running<F> {
     }
 }
 
-impl<F: Footage> Events for Running<F> {
+impl<F: CodedVideo> Events for Running<F> {
     fn begin(&mut self, format: &VideoFormat) -> Result<c_int> {
         let (shape, window) = shape_of(format)?;
-        if [window.width, window.height] != self.footage.size() {
-            let [width, height] = self.footage.size();
+        if [window.width, window.height] != self.coded_video.size() {
+            let [width, height] = self.coded_video.size();
             return Err(Error::unsupported(format!(
                 "a frame of {} x {} pixels in a video of {width} x {height}",
                 window.width, window.height
             )));
         }
         self.engines.check(&shape)?;
-        // Another format in the middle of the footage.
+        // Another format in the middle of the video.
         self.give_back()?;
         let signal = Signal { matrix: format.matrix, full_range: format.signal & 8 != 0 };
-        self.window = Some((window, self.footage.factors(signal)));
+        self.window = Some((window, self.coded_video.factors(signal)));
         self.loan = Some(self.engines.lend(shape)?);
         let ready = self.ready.clone();
         let decoder = self.loan()?.decoder()?;
@@ -180,8 +180,8 @@ impl<F: Footage> Events for Running<F> {
     }
 
     fn show(&mut self, display: &DisplayInfo) -> Result<()> {
-        let Self { loan, written, footage, window, .. } = self;
-        let targets = footage.targets(display.timestamp)?;
+        let Self { loan, written, coded_video, window, .. } = self;
+        let targets = coded_video.targets(display.timestamp)?;
         if targets.is_empty() {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl<F: Footage> Events for Running<F> {
         loan.decoder()?.show(display, |decoder, surface| {
             let stored = (decoder.shape(), surface);
             // SAFETY: the decoder keeps the surface until its stream has read it; `shape_of` has seen that the window
-            // lies within. Targets of ours are kept until the stream is done, and others outlive the footage: a decoder
+            // lies within. Targets of ours are kept until the stream is done, and others outlive the video: a decoder
             // waits for its stream before it goes.
             targets.iter().try_for_each(|target| unsafe {
                 convert::convert(decoder.stream(), stored, window, factors, target)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Level, floats, frames, level_for, rate, resampler};
 use crate::cpu::audio::resample::Resampler;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
@@ -11,7 +12,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Shape, ValueType, View, ViewMut};
-use crate::waiting::{Effort, Watch};
 
 /// What gives the rates.
 enum Rates {
@@ -183,7 +183,7 @@ impl Operator for AudioResample {
             ($from:ty) => {
                 io.for_each_sample(cx, |sample| {
                     let rates = this.rates(sample.index())?;
-                    let watch = Watch::new(cx.waiting, failures.member(sample.index()));
+                    let watch = Watch::new(cx.deadline, failures.member(sample.index()));
                     let (input, output) = sample.unary()?;
                     match output.dtype {
                         DType::U8 => this.run::<$from, u8>(&input, output, rates, &watch),

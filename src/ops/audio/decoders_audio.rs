@@ -6,10 +6,10 @@ use crate::cpu::audio::level::{Stored, store, write};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::Header;
 use crate::cpu::encoded::Encoded;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
-use crate::waiting::{Effort, Watch};
 
 /// Nanoseconds of one core for each sample that is mixed.
 const MIXED_SAMPLE: f64 = 1.0;
@@ -170,7 +170,7 @@ impl Operator for DecodersAudio {
         io.for_each_sample(cx, |sample| {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a live sample has no header"))?;
-            let watch = Watch::new(cx.waiting, failures.member(sample.index()));
+            let watch = Watch::new(cx.deadline, failures.member(sample.index()));
             let input = sample.input(0)?;
             this.run(input.as_slice()?, sample.output(0)?, job, &watch)?;
             sample.output(1)?.as_slice_mut::<f32>()?.fill(job.reported as f32);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::bands::{self, Band, Bands, Sums};
 use super::floats_only;
 use crate::cpu::audio::mel::{Bank, Scale, Share};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -12,7 +13,6 @@ use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 struct MelFilterBank {
     bank: Bank,

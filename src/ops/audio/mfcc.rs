@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::bands::{self, Band, Bands, Sums};
 use super::floats_only;
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -13,7 +14,6 @@ use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
-use crate::waiting::Effort;
 
 struct Mfcc {
     coefficients: usize,
@@ -204,7 +204,7 @@ impl Operator for Mfcc {
                     row.fill(0.0);
                     for (src, factor) in src.chunks_exact(*inner).zip(factors) {
                         row.iter_mut().zip(src).for_each(|(to, from)| *to += from * factor);
-                        watch.spend(*inner)?;
+                        watch.charge(*inner)?;
                     }
                     if this.lifter != 0.0 {
                         let weight = this.weight(k);

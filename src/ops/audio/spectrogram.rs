@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::floats_only;
 use crate::cpu::audio::chirp::{Chirp, span, turns};
 use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
@@ -13,7 +14,6 @@ use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 struct Spectrogram {
     plan: Plan,

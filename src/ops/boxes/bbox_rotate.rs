@@ -103,7 +103,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 /// What one sample's boxes are turned by.
-struct Turn {
+struct Rotation {
     sin: f32,
     cos: f32,
     /// Width and height of the image, and of the turned one.
@@ -112,7 +112,7 @@ struct Turn {
 }
 
 impl BBoxRotate {
-    fn turn(&self, sample: &SampleInputs<'_>) -> Result<Turn> {
+    fn turn(&self, sample: &SampleInputs<'_>) -> Result<Rotation> {
         let angle = radians(self.angle.float(sample)?);
         if !angle.is_finite() {
             return Err(Error::invalid("argument `angle` is no number"));
@@ -132,7 +132,7 @@ impl BBoxRotate {
             }
         };
         let (sin, cos) = angle.sin_cos();
-        Ok(Turn { sin, cos, from, to })
+        Ok(Rotation { sin, cos, from, to })
     }
 
     /// The boxes that stay, and which ones they were.
@@ -164,8 +164,8 @@ impl BBoxRotate {
     }
 
     /// A turned box within its canvas; `None` if too little of it is.
-    fn turned(&self, turn: &Turn, low: [f32; 2], high: [f32; 2]) -> Option<[[f32; 2]; 2]> {
-        let Turn { sin, cos, from, to } = *turn;
+    fn turned(&self, turn: &Rotation, low: [f32; 2], high: [f32; 2]) -> Option<[[f32; 2]; 2]> {
+        let Rotation { sin, cos, from, to } = *turn;
         let size = [high[0] - low[0], high[1] - low[1]];
         let [dx, dy] = [0, 1].map(|d| (low[d] + high[d]) / 2.0 - from[d] / 2.0);
         let center = [cos * dx + sin * dy + to[0] / 2.0, cos * dy - sin * dx + to[1] / 2.0];

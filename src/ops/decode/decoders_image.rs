@@ -4,10 +4,10 @@ mod decoding;
 mod files;
 mod finish;
 mod mixed;
-mod on_cores;
 mod on_engines;
 mod on_host;
 mod on_nvjpeg2000;
+mod on_sms;
 mod reading;
 
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use crate::cpu::decode::{
 };
 use crate::cpu::encoded::Encoded;
 use crate::cpu::exact::Arithmetic;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::{Path, Wish, cores};
+use crate::gpu::jpeg::{Path, Wish, sm};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{
@@ -27,10 +28,9 @@ use crate::operator::{
     Preferences, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
-use crate::waiting::{Effort, Watch};
 use decoding::Decoding;
 use files::Files;
-use mixed::Mixed;
+use mixed::DeviceDecoder;
 
 pub(in crate::ops) use decoding::{Job, Region, check_encoded, color_space, plane};
 pub(in crate::ops) use reading::Read;
@@ -51,7 +51,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[kernels],
     host_inputs: Some(0),
-    copies_itself: InputSet::First,
+    copies_input: InputSet::First,
     encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };
@@ -119,7 +119,7 @@ impl OnDevice {
     /// The author of the model has the last word, the author of the pipeline the one before. Engines round otherwise
     /// than libjpeg-turbo.
     fn wish(&self) -> Option<Wish> {
-        let is_exact_anyway = matches!(self.path, Some(Path::Cores | Path::Threads));
+        let is_exact_anyway = matches!(self.path, Some(Path::Sm | Path::Threads));
         if self.deterministic || self.exact && !is_exact_anyway {
             return Some(Wish::Repeatable);
         }
@@ -132,7 +132,7 @@ pub(in crate::ops) struct Image {
     decoding: Decoding,
     decoder: Decoder,
     on_device: OnDevice,
-    mixed: Option<Mixed>,
+    mixed: Option<DeviceDecoder>,
     files: Files,
     /// Whether on a device the pixels may be left to the reader.
     leaves_planes: bool,
@@ -257,7 +257,7 @@ impl ByThreads<'_> {
     ) -> Result<()> {
         let job = self.jobs.get(index).and_then(Option::as_ref);
         let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
-        let watch = Watch::new(self.cx.waiting, failures.member(index));
+        let watch = Watch::new(self.cx.deadline, failures.member(index));
         let pool = self.share(out.len()).then_some(&**self.cx.pool);
         self.decoder.decode_under(Conditions { watch: &watch, pool }, file, &job.options, out)?;
         self.decoded.fetch_add(1, Ordering::Relaxed);
@@ -278,7 +278,7 @@ impl ByThreads<'_> {
         rows: &mut dyn RowSink,
     ) -> bool {
         let Some(Some(job)) = self.jobs.get(index) else { return false };
-        let watch = Watch::new(self.cx.waiting, failures.member(index));
+        let watch = Watch::new(self.cx.deadline, failures.member(index));
         let done =
             self.decoder.decode_rows(Conditions { watch: &watch, pool: None }, file, &job.options, rows);
         self.decoded.fetch_add(usize::from(done), Ordering::Relaxed);
@@ -354,7 +354,7 @@ impl Operator for Image {
         // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
         self.decoding.options.smooth_chroma = self.on_device.smooth_chroma();
         let wish = self.on_device.wish();
-        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, wish, self.leaves_planes)?);
+        self.mixed = Some(DeviceDecoder::open(gpu, &self.decoding.options, wish, self.leaves_planes)?);
         Ok(())
     }
 
@@ -373,7 +373,7 @@ impl Deferred for Image {
     }
 
     fn is_unsettled(&self) -> bool {
-        self.mixed.as_ref().is_some_and(Mixed::is_unsettled)
+        self.mixed.as_ref().is_some_and(DeviceDecoder::is_unsettled)
     }
 
     fn settle(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>) -> Result<bool> {
@@ -382,5 +382,5 @@ impl Deferred for Image {
 }
 
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
-    finish::kernels().chain(cores::kernels()).collect()
+    finish::kernels().chain(sm::kernels()).collect()
 }

@@ -23,7 +23,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::decoders_image::kernels],
     host_inputs: Some(0),
-    copies_itself: InputSet::First,
+    copies_input: InputSet::First,
     encoded: Some(Encoded::Picture),
     ..OpDef::BASE
 };

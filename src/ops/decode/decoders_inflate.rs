@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
@@ -13,7 +14,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 struct DecodersInflate {
     /// Of what becomes of one chunk.
@@ -256,7 +256,7 @@ impl Operator for DecodersInflate {
                     .ok_or_else(|| Error::internal("a chunk lies outside of its sample"))?;
                 inflate(from, &mut output.bytes[i * len..(i + 1) * len])
                     .map_err(|error| error.context(format!("chunk {i}")))?;
-                watch.spend(len.saturating_add(chunk.len()))?;
+                watch.charge(len.saturating_add(chunk.len()))?;
             }
             Ok(())
         })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::spatial::{IMAGE_LAYOUTS, Images, per_axis};
 use crate::cpu::extremes::{Ordered, Surrounded};
 use crate::cpu::window::{Border, Outside, WindowCopy};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
@@ -15,7 +16,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
-use crate::waiting::{Effort, Watch};
 
 struct MedianBlur {
     window_size: Arg,
@@ -121,7 +121,7 @@ impl Job {
         self.each_row(src, dst, |image, y, row| {
             image.medians_by_counts(y, row, self.window);
             let [width, height] = self.window;
-            watch.spend((row.len() + width * self.images.channels).saturating_mul(height))
+            watch.charge((row.len() + width * self.images.channels).saturating_mul(height))
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::spatial::{IMAGE_LAYOUTS, Images, per_axis};
 use crate::cpu::extremes::{Extreme, extremes};
 use crate::cpu::window::{Border, Outside, WindowCopy};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
@@ -15,7 +16,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
-use crate::waiting::{Effort, Watch};
 
 /// Arguments of both.
 const ARGS: &[ArgSpec] = &[
@@ -207,7 +207,7 @@ impl Job {
             copy.copy(src, &mut values)?;
             for (stride, count) in [(channels, self.mask[0]), (pitch, self.mask[1])] {
                 extremes(&mut values, &mut scratch, stride, count, wanted);
-                watch.spend(values.len())?;
+                watch.charge(values.len())?;
             }
             let written = columns * channels;
             for (to, from) in dst.chunks_exact_mut(written).zip(values.chunks_exact(pitch)) {

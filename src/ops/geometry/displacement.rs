@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{self, Pixels, Sampling, displace};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
@@ -14,7 +15,6 @@ use crate::operator::{
 };
 use crate::ops::random::{SEED, seed};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
-use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];

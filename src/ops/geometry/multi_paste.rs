@@ -5,6 +5,7 @@ mod gpu;
 use std::sync::Arc;
 
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -13,7 +14,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
-use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -24,15 +24,15 @@ const TYPES: [DType; 4] = [DType::U8, DType::I16, DType::I32, DType::F32];
 struct MultiPaste {
     in_ids: Option<Arg>,
     output_size: Option<Arg>,
-    in_anchors: Place,
-    shapes: Place,
-    out_anchors: Place,
+    in_anchors: Corners,
+    shapes: Corners,
+    out_anchors: Corners,
     dtype: Option<DType>,
     jobs: Vec<Job>,
 }
 
 /// Pairs of y and x, one for each region: in pixels or relative to a size; neither is the default.
-struct Place {
+struct Corners {
     absolute: Option<Arg>,
     relative: Option<Arg>,
 }
@@ -104,7 +104,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             let text = format!("arguments `{absolute}` and `{relative}` exclude each other");
             return Err(Error::invalid(text));
         }
-        Ok(Place { absolute: args.given_arg(absolute)?, relative: args.given_arg(relative)? })
+        Ok(Corners { absolute: args.given_arg(absolute)?, relative: args.given_arg(relative)? })
     };
     if args.has("in_ids") && inputs != 1 {
         return Err(Error::invalid(format!("argument `in_ids` with {inputs} inputs, expected one")));
@@ -120,7 +120,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     }))
 }
 
-impl Place {
+impl Corners {
     /// The pairs of `count` regions.
     fn pairs(&self, sample: &SampleInputs<'_>, count: usize) -> Result<Option<Pairs>> {
         let Some(arg) = self.absolute.as_ref().or(self.relative.as_ref()) else { return Ok(None) };
@@ -236,7 +236,7 @@ impl MultiPaste {
                 limits::MAX_REGIONS
             )));
         }
-        let of = |place: &Place| place.pairs(sample, sources.len());
+        let of = |place: &Corners| place.pairs(sample, sources.len());
         let (in_anchors, shapes, out_anchors) =
             (of(&self.in_anchors)?, of(&self.shapes)?, of(&self.out_anchors)?);
         for (i, &(input, id)) in sources.iter().enumerate() {
@@ -293,7 +293,7 @@ impl Job {
                 let from = ((region.from[0] + row) * width + region.from[1]) * channels;
                 let to = ((region.to[0] + row) * self.canvas[1] + region.to[1]) * channels;
                 convert_slice(&src[from..from + len], &mut dst[to..to + len]);
-                watch.spend(len)?;
+                watch.charge(len)?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::cpu::weights::{cubic, lanczos};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
@@ -13,7 +14,6 @@ use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
-use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images; those of sequences are taken apart before.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -146,7 +146,7 @@ impl Remap {
                         Interpolation::Cubic => cubic(source, &line, row),
                         _ => lanczos(source, &line, row),
                     }
-                    watch.spend(row.len().saturating_mul(LOOKS))?;
+                    watch.charge(row.len().saturating_mul(LOOKS))?;
                 }
                 return Ok(());
             }

@@ -11,6 +11,7 @@ use super::resize::exact_gpu::Tables;
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::cpu::exact::{Arithmetic, Task};
+use crate::deadline::Effort;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::args::Value;
@@ -19,7 +20,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
-use crate::waiting::Effort;
 
 /// Bits of `mirror`, in the order H, W.
 const MIRROR_BITS: [i64; 2] = [2, 1];

@@ -75,7 +75,7 @@ impl ResizeNormalize {
 }
 
 impl Deferred for ResizeNormalize {
-    fn enough(&self) -> Option<[usize; 2]> {
+    fn sufficient_size(&self) -> Option<[usize; 2]> {
         self.attributes.whole_image_size()
     }
 

@@ -9,6 +9,7 @@ use super::resize::geometry::Geometry;
 use super::resize::volume::VolumeJob;
 use super::resize::{Job, ScratchPool, effort, gpu, volume_gpu};
 use crate::cpu::resample::FilterSpec;
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::axes::Axes;
@@ -16,7 +17,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 struct TensorResize {
     attributes: ResizeAttributes,

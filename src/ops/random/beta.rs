@@ -3,13 +3,13 @@
 use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::random::standard::{Beta32, Beta64};
 use crate::cpu::random::{BatchRandom, Seed};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::operator::shared::shape_arg::ShapeArg;
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
-use crate::waiting::Effort;
 
 struct Beta {
     alpha: Arg,
@@ -105,7 +105,7 @@ impl Operator for Beta {
                         for (number, mut random) in stretch.iter_mut().zip(elements.by_ref()) {
                             *number = drawn.draw(&mut random);
                         }
-                        watch.spend(stretch.len())?;
+                        watch.charge(stretch.len())?;
                     }
                     Ok(())
                 })

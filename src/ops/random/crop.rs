@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{SEED, seed};
 use crate::cpu::exact::Arithmetic;
 use crate::cpu::random::{BatchRandom, Philox, Seed, canonical_f32, uniform_int};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -23,7 +24,6 @@ use crate::ops::geometry::resize::exact_gpu::Tables;
 use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
 use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 /// What DALI combines the seed of a crop window with.
 const SEED_MASK: u64 = 0x0123_4567_8abc_defe;
@@ -151,7 +151,7 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[decoders_image::kernels],
     host_inputs: Some(0),
-    copies_itself: InputSet::First,
+    copies_input: InputSet::First,
     ..OpDef::BASE
 };
 

@@ -26,13 +26,13 @@ use multiversion::multiversion;
 
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::random::{BatchRandom, Elements, Philox, Seed};
+use crate::deadline::{Effort, Watch};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::shape_arg::ShapeArg;
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType};
-use crate::waiting::{Effort, Watch};
 use gpu::Draw;
 
 /// The argument of every operator with random numbers.
@@ -130,7 +130,7 @@ where
         } else {
             in_parts(stretch, elements, |part, elements| draw_f32::<D>(part, elements, parameters))
         };
-        watch.spend(stretch.len())?;
+        watch.charge(stretch.len())?;
     }
     Ok(())
 }

@@ -9,13 +9,13 @@ use super::normal::{NORMAL, Normal};
 use super::{Distribution, SEED, STRETCH, counts, drawing, is_wide, seed};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Elements, Seed};
+use crate::deadline::Effort;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::dtypes;
 use crate::operator::{CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
-use crate::waiting::Effort;
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -113,7 +113,7 @@ impl Operator for Gaussian {
             let (from, to) = (input.as_slice::<T>()?, output.as_slice_mut::<T>()?);
             for (from, to) in from.chunks(STRETCH).zip(to.chunks_mut(STRETCH)) {
                 random = add_noise(from, to, random, parameters, is_wide(dtype));
-                watch.spend(to.len())?;
+                watch.charge(to.len())?;
             }
             Ok(())
         }))

@@ -6,6 +6,7 @@ use super::gpu::{Change, noise_kernel, run_noise};
 use super::noise::check;
 use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::random::{BatchRandom, Seed};
+use crate::deadline::{Effort, Watch};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -14,7 +15,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, of_bits};
-use crate::waiting::{Effort, Watch};
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -115,7 +115,7 @@ impl SaltAndPepper {
         let Some(pixels) = elements.len().checked_div(channels) else { return Ok(()) };
         for (pixel, mut random) in (0..pixels).zip(random.elements()) {
             if pixel % STRETCH == 0 {
-                watch.spend(STRETCH.saturating_mul(channels))?;
+                watch.charge(STRETCH.saturating_mul(channels))?;
             }
             let drawn = random.unit_f32();
             if drawn >= job.probability {

@@ -8,6 +8,7 @@ use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::standard::poisson;
 use crate::cpu::random::{BatchRandom, Seed};
+use crate::deadline::Effort;
 use crate::dispatch;
 use crate::error::Result;
 use crate::gpu::Gpu;
@@ -16,7 +17,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
 };
 use crate::tensor::{BatchDesc, Device, ValueType};
-use crate::waiting::Effort;
 
 /// Of a device: numbers need different times, so that one that has drawn its goes on with the next.
 const ELEMENTS_OF_A_THREAD: usize = 16;
@@ -92,7 +92,7 @@ impl Operator for Shot {
                     let events = poisson(&mut random, f64::from(value / factor));
                     *to = (events as f32 * factor).convert_sat();
                 }
-                watch.spend(to.len())?;
+                watch.charge(to.len())?;
             }
             Ok(())
         }))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::gpu::flow::{Engine, Place, Session, Settings, Speed};
+use crate::gpu::flow::{Engine, Plane, Session, Settings, Speed};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
@@ -214,7 +214,7 @@ struct Job {
 }
 
 /// Bytes of a field as float32 without gaps.
-fn field_bytes(place: Place) -> u64 {
+fn field_bytes(place: Plane) -> u64 {
     u64::from(place.width) * u64::from(place.height) * (COMPONENTS * size_of::<f32>()) as u64
 }
 
@@ -224,9 +224,9 @@ fn run(
     spec: &KernelSpec,
     params: Params,
     (to, from): (u64, u64),
-    place: Place,
+    place: Plane,
 ) -> Result<()> {
-    let Place { width, height, pitch, .. } = place;
+    let Plane { width, height, pitch, .. } = place;
     let elements = width as usize * height as usize;
     cx.launch(spec, elements, &params, &[Row { to, from, elements: elements as u64, width, pitch }])
 }

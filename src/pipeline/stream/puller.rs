@@ -21,7 +21,7 @@ use crate::threads;
 pub(super) type Sources = Arc<Mutex<Vec<Box<dyn Source>>>>;
 
 /// What was asked of the sources.
-pub(super) enum Asked {
+pub(super) enum Pulled {
     /// A batch, which comes when it has run.
     Batch(Receiver<Result<Delivered>>),
     /// There was no more.
@@ -39,7 +39,7 @@ pub(super) struct Puller {
     pub(super) first: u64,
     pub(super) is_closed: Arc<AtomicBool>,
     pub(super) lanes: Lanes<Job>,
-    pub(super) asked: Sender<Asked>,
+    pub(super) asked: Sender<Pulled>,
     /// Takes a word for each batch that was asked for and is not taken; full when there may be no more.
     pub(super) in_flight: SyncSender<()>,
     pub(super) resumed: Receiver<()>,
@@ -59,17 +59,17 @@ impl Puller {
                 let has_panicked = begun.is_err();
                 let (reply, answer) = channel();
                 let asked = match begun {
-                    Ok(None) => Asked::End,
+                    Ok(None) => Pulled::End,
                     Ok(Some(begun)) => {
                         self.read(begun, reply);
-                        Asked::Batch(answer)
+                        Pulled::Batch(answer)
                     }
                     Err(panic) => {
                         let _ = reply.send(Err(Error::from_panic(panic.as_ref()).context("a source")));
-                        Asked::Batch(answer)
+                        Pulled::Batch(answer)
                     }
                 };
-                let is_end = matches!(asked, Asked::End);
+                let is_end = matches!(asked, Pulled::End);
                 if self.asked.send(asked).is_err() || has_panicked {
                     return;
                 }

@@ -56,7 +56,7 @@ impl<'r> OutputSink<'r> for WhileOpen<'_> {
         Keep.allocate(output, desc, failures)
     }
 
-    fn look_for_cancelled(&mut self, failures: &Failures) {
+    fn poll_cancelled(&mut self, failures: &Failures) {
         if self.0.load(Ordering::Relaxed) {
             let error = Error::new(ErrorKind::Cancelled, "the stream is being dropped");
             (0..failures.len()).for_each(|i| failures.fail(i, error.clone()));

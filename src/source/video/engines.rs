@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::host::OnHost;
-use super::player::{Asked, CHANNELS, Player, Sequence};
+use super::player::{CHANNELS, Player, PullContext, Sequence};
+use crate::coded_video::{OpenedVideo, Takes, codec_of};
 use crate::cpu::video::{Budget, Sequences, Video};
 use crate::error::{Error, Result};
-use crate::footage::{CodedFootage, Takes, codec_of};
 use crate::gpu::video::{Engines, Playback};
 use crate::gpu::{DeviceBuffer, Stream};
 use crate::memory::DeviceBytes;
@@ -27,7 +27,7 @@ pub(super) struct OnEngines {
     video: Arc<Video<'static>>,
     sequences: Sequences,
     /// `None` when all frames came.
-    playback: Option<Playback<CodedFootage<'static, Assembly>>>,
+    playback: Option<Playback<OpenedVideo<'static, Assembly>>>,
     /// The first frame of the next sequence.
     next: usize,
     /// Decodes the rest in place of the engines.
@@ -61,8 +61,8 @@ impl OnEngines {
             budget: Budget::default(),
             stream: engines.gpu().stream()?,
         };
-        let footage = CodedFootage::new(video.coded(&all)?, assembly);
-        let playback = Some(Playback::new(engines, footage)?);
+        let coded_video = OpenedVideo::new(video.coded(&all)?, assembly);
+        let playback = Some(Playback::new(engines, coded_video)?);
         Ok(Self { video: Arc::clone(video), sequences, playback, next: 0, host: None })
     }
 }
@@ -72,7 +72,7 @@ impl Player for OnEngines {
         self.host.as_ref().map_or_else(|| self.left() > 0, OnHost::has_more)
     }
 
-    fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
+    fn sequence(&mut self, asked: &PullContext<'_>) -> Result<Sequence> {
         if let Some(playback) = &mut self.playback {
             match play(playback, asked) {
                 Ok(made) => {
@@ -112,19 +112,19 @@ impl OnEngines {
 
 /// Decodes until the next sequence is there.
 fn play(
-    playback: &mut Playback<CodedFootage<'static, Assembly>>,
-    asked: &Asked<'_>,
+    playback: &mut Playback<OpenedVideo<'static, Assembly>>,
+    asked: &PullContext<'_>,
 ) -> Result<(Shape, Sample<'static>)> {
-    playback.footage(|footage| footage.takes.budget = Budget::default());
-    while !playback.footage(|footage| footage.takes.is_ready()) {
+    playback.coded_video(|coded_video| coded_video.takes.budget = Budget::default());
+    while !playback.coded_video(|coded_video| coded_video.takes.is_ready()) {
         asked.check()?;
         let has_more = playback.step()?;
-        if !has_more && !playback.footage(|footage| footage.takes.is_ready()) {
+        if !has_more && !playback.coded_video(|coded_video| coded_video.takes.is_ready()) {
             return Err(Error::invalid("frames that do not come out of the engines"));
         }
     }
     playback.settle()?;
-    playback.footage(|footage| footage.takes.take())
+    playback.coded_video(|coded_video| coded_video.takes.take())
 }
 
 /// Sequences that frames are written to.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::player::{Asked, CHANNELS, Player, Sequence, is_of_waiting};
+use super::player::{CHANNELS, Player, PullContext, Sequence, is_of_waiting};
 use crate::cpu::video::{Cursor, Sequences, Video};
 use crate::error::Result;
 use crate::memory::Counted;
@@ -28,7 +28,7 @@ impl Player for OnHost {
         self.cursor.left() > 0
     }
 
-    fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
+    fn sequence(&mut self, asked: &PullContext<'_>) -> Result<Sequence> {
         let Self { cursor, sequences: Sequences { length, pads }, counted } = self;
         counted.join(asked.memory);
         counted.grow_to(cursor.video().held() + cursor.held())?;

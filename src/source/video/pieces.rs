@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::player::{Asked, CHANNELS, Player, Sequence, is_of_waiting};
+use super::player::{CHANNELS, Player, PullContext, Sequence, is_of_waiting};
 use crate::cpu::formats::Formats;
 use crate::cpu::video::{Budget, Growing, Sequences};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl OnPieces {
 
     /// Decodes up to the next frame and adds it to the sequence at hand; `false` when that takes more bytes, or there
     /// are no more frames.
-    fn frame(&mut self, budget: &Budget<'_>, asked: &Asked<'_>) -> Result<bool> {
+    fn frame(&mut self, budget: &Budget<'_>, asked: &PullContext<'_>) -> Result<bool> {
         if !self.growing.prepare(budget)? {
             return Ok(false);
         }
@@ -93,7 +93,7 @@ impl Player for OnPieces {
         self.growing.held() + self.begun.as_ref().map_or(0, |(buffer, _)| buffer.held())
     }
 
-    fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
+    fn sequence(&mut self, asked: &PullContext<'_>) -> Result<Sequence> {
         let counted = Arc::clone(&self.counted);
         counted.join(asked.memory);
         counted.grow_to(self.growing.decoder_held())?;

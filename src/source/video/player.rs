@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::cpu::video::Budget;
+use crate::deadline::{Deadline, Watch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Counted, HostPool};
 use crate::tensor::{Sample, Shape};
-use crate::waiting::{Waiting, Watch};
 
 /// Red, green, blue.
 pub(super) const CHANNELS: usize = 3;
@@ -33,26 +33,26 @@ pub(super) trait Player: Send {
     ///
     /// # Errors
     /// Why nobody waits any more; that there is no memory. Damage is no error here.
-    fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence>;
+    fn sequence(&mut self, asked: &PullContext<'_>) -> Result<Sequence>;
 }
 
 /// What a player works with.
-pub(super) struct Asked<'a> {
+pub(super) struct PullContext<'a> {
     /// For sequences on the host.
     pub(super) memory: &'a Arc<HostPool>,
     /// Who waits for them.
-    pub(super) waiting: &'a dyn Waiting,
+    pub(super) deadline: &'a dyn Deadline,
 }
 
-impl Asked<'_> {
+impl PullContext<'_> {
     /// Fails when nobody waits any more.
     pub(super) fn check(&self) -> Result<()> {
-        self.waiting.check(None)
+        self.deadline.check(None)
     }
 
     /// What a sequence may cost, of which `counted` counts the decoder's memory.
     pub(super) fn budget<'b>(&'b self, counted: &'b Counted) -> Budget<'b> {
-        Budget::while_waiting(Watch::new(self.waiting, None)).counted_by(counted)
+        Budget::while_waiting(Watch::new(self.deadline, None)).counted_by(counted)
     }
 }
 

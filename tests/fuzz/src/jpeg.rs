@@ -1,7 +1,7 @@
 //! JPEGs: our own decoder on the host against libjpeg-turbo, and what a device's decoders read of a file on the host.
 
 use gesso::cpu::decode::{DecodeOptions, Decoder, JpegDecoder, Vectors};
-use gesso::gpu::jpeg::cores::{Coded, Scan};
+use gesso::gpu::jpeg::sm::{Coded, Scan};
 use gesso::gpu::jpeg::{Header, Picture};
 use gesso::tensor::DType;
 

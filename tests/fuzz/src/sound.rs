@@ -1,7 +1,7 @@
 //! Sound files.
 
 use gesso::cpu::audio::decode::{decode, effort, header};
-use gesso::waiting::Watch;
+use gesso::deadline::Watch;
 
 /// Longer files are looked at, not decoded.
 const MAX_SAMPLES: usize = 1 << 22;

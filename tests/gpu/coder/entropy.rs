@@ -130,21 +130,21 @@ fn lengths(weights: &[(usize, u64)]) -> Vec<(usize, usize)> {
 #[derive(Default)]
 pub(crate) struct Bits {
     pub(crate) bytes: Vec<u8>,
-    waiting: u64,
+    deadline: u64,
     count: u32,
 }
 
 impl Bits {
     fn write(&mut self, bits: u64, count: u32) {
-        self.waiting = self.waiting << count | bits;
+        self.deadline = self.deadline << count | bits;
         self.count += count;
         while self.count >= 8 {
             self.count -= 8;
-            let byte = (self.waiting >> self.count) as u8;
+            let byte = (self.deadline >> self.count) as u8;
             self.bytes.push(byte);
             self.bytes.extend((byte == 0xFF).then_some(0));
         }
-        self.waiting &= (1 << self.count) - 1;
+        self.deadline &= (1 << self.count) - 1;
     }
 
     /// Fills the last byte with ones and writes a marker after `fill` further ones.

@@ -13,13 +13,13 @@ CASE = PIPELINES["classify"]
 WANTED = 16
 OPEN = "device is open"
 # Whoever decodes, a level may be another; so let it be the multiprocessors.
-ON_CORES = 'parameters { key: "jpeg_path" value { string_value: "cores" } }\n'
+ON_SMS = 'parameters { key: "jpeg_path" value { string_value: "sm" } }\n'
 IN_PART = f'parameters {{ key: "gpu_multiprocessors" value {{ string_value: "{WANTED}" }} }}\n'
 
 
 def test_a_part_of_a_gpu_answers_as_all_of_it(tmp_path):
-    write_model(tmp_path, "whole", CASE.pipeline, config() + ON_CORES)
-    write_model(tmp_path, "part", CASE.pipeline, config(count=2, max_batch_size=2) + ON_CORES + IN_PART)
+    write_model(tmp_path, "whole", CASE.pipeline, config() + ON_SMS)
+    write_model(tmp_path, "part", CASE.pipeline, config(count=2, max_batch_size=2) + ON_SMS + IN_PART)
     images = CASE.inputs["IMAGE"]
     with Server(tmp_path) as server, triton.InferenceServerClient(server.grpc_url) as client:
         expected = [infer(client, "whole", alone({"IMAGE": image}))[0] for image in images]

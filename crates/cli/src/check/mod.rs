@@ -13,7 +13,9 @@ use gesso::error::{Context, Error, Result};
 use gesso::pipeline::{Gpu, Pipeline, Preferences, devices};
 use gesso::tensor::Device;
 use serde_json::{Value, json};
-use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
+use triton_gesso::config::{
+    Facts, InstanceKind, ModelConfig, ModelFile, SerializedPipeline, written_max_batch_size,
+};
 
 use crate::Exit;
 use crate::progress;
@@ -188,7 +190,7 @@ fn load(
     let names_a_field = |error: &Error| error.to_string().starts_with("`default_model_filename`");
     let file = ModelFile::read(&model.directory, version, file)
         .map_err(|error| Failed { of_config: names_a_field(&error), error })?;
-    let source = Source::new(&model.name, file, &options.python)?;
+    let source = SerializedPipeline::new(&model.name, file, &options.python)?;
     let kinds = config.instance_kinds().map_err(in_config)?;
     let mut warnings: Vec<String> = source.warning.iter().cloned().collect();
 

@@ -54,7 +54,7 @@ impl Choice {
 }
 
 /// Where an operator stands: under which conditions, and in which branch of each.
-type Place = Vec<(String, usize)>;
+type BranchPath = Vec<(String, usize)>;
 
 /// A conditional as the file has it.
 #[derive(Default)]
@@ -104,8 +104,8 @@ fn edges(op: &OperatorDescription) -> impl Iterator<Item = &String> {
 }
 
 /// Where each operator stands.
-fn places(operators: &[OperatorDescription]) -> Vec<Place> {
-    let mut of_edge: HashMap<&str, Place> = HashMap::new();
+fn places(operators: &[OperatorDescription]) -> Vec<BranchPath> {
+    let mut of_edge: HashMap<&str, BranchPath> = HashMap::new();
     let mut places = Vec::with_capacity(operators.len());
     for op in operators {
         let deepest = edges(op).filter_map(|edge| of_edge.get(edge.as_str())).max_by_key(|place| place.len());
@@ -128,10 +128,10 @@ fn places(operators: &[OperatorDescription]) -> Vec<Place> {
 }
 
 /// Moves what reads nothing, such as constants, to where it is used, behind the splits on its way.
-fn sink_sources(operators: &[OperatorDescription], places: &mut [Place]) {
-    let mut used: HashMap<&str, Place> = HashMap::new();
+fn sink_sources(operators: &[OperatorDescription], places: &mut [BranchPath]) {
+    let mut used: HashMap<&str, BranchPath> = HashMap::new();
     for (op, place) in operators.iter().zip(places.iter_mut()).rev() {
-        let uses: Vec<&Place> = op.outputs.iter().filter_map(|edge| used.get(edge.as_str())).collect();
+        let uses: Vec<&BranchPath> = op.outputs.iter().filter_map(|edge| used.get(edge.as_str())).collect();
         let meet =
             uses.split_first().map(|(first, rest)| rest.iter().fold((*first).clone(), |a, b| common(&a, b)));
         if op.inputs.is_empty() && op.argument_inputs.is_empty() {
@@ -146,7 +146,7 @@ fn sink_sources(operators: &[OperatorDescription], places: &mut [Place]) {
     }
 }
 
-fn common(a: &Place, b: &Place) -> Place {
+fn common(a: &BranchPath, b: &BranchPath) -> BranchPath {
     a.iter().zip(b).take_while(|(a, b)| a == b).map(|(a, _)| a.clone()).collect()
 }
 
@@ -166,7 +166,7 @@ fn selecting(operators: &[OperatorDescription]) -> Vec<bool> {
 }
 
 impl Block {
-    fn at(&mut self, place: &Place) -> &mut Block {
+    fn at(&mut self, place: &BranchPath) -> &mut Block {
         place.iter().fold(self, |block, (predicate, branch)| {
             let [then, otherwise] = &mut block.conditional(predicate).branches;
             if *branch == 0 { then } else { otherwise }

@@ -56,7 +56,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "out")]
     overwrite: bool,
     #[command(flatten)]
-    place: Place,
+    place: Hardware,
     /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
     #[arg(long, value_name = "COUNT")]
     samples: Option<usize>,
@@ -70,7 +70,7 @@ pub(crate) struct Options {
 
 /// Where and with how many threads a pipeline runs.
 #[derive(Args)]
-pub(crate) struct Place {
+pub(crate) struct Hardware {
     /// Host threads, or a GPU.
     #[arg(long, value_enum, default_value = "cpu")]
     pub(crate) device: On,
@@ -85,7 +85,7 @@ pub(crate) struct Place {
     pub(crate) formats: Option<Formats>,
 }
 
-impl Place {
+impl Hardware {
     /// The pipeline of a file, planned for the place.
     pub(crate) fn load(&self, path: &Path) -> Result<(Vec<u8>, Pipeline)> {
         let bytes = read_pipeline(path)?;

@@ -38,7 +38,7 @@ pub use default_sample::DefaultSample;
 pub use model_file::{Content, ModelFile};
 pub use quota::Quota;
 pub use settings::Settings;
-pub use source::Source;
+pub use source::SerializedPipeline;
 pub use tensors::{Facts, TensorConfig};
 pub use text::written_max_batch_size;
 pub use validate::{Tensor, TensorMap};

@@ -290,10 +290,10 @@ fn jpeg_path(text: &str) -> Result<Option<JpegPath>> {
     match text.trim() {
         "auto" => Ok(None),
         "engines" => Ok(Some(JpegPath::Engines)),
-        "cores" => Ok(Some(JpegPath::Cores)),
+        "sm" | "cores" => Ok(Some(JpegPath::Sm)),
         "threads" => Ok(Some(JpegPath::Threads)),
         other => Err(Error::invalid(format!(
-            "parameter `{JPEG_PATH}` is `{}`, expected `engines`, `cores`, `threads` or `auto`",
+            "parameter `{JPEG_PATH}` is `{}`, expected `engines`, `sm`, `threads` or `auto`",
             other.escape_debug()
         ))),
     }

@@ -7,7 +7,7 @@ use gesso::error::Result;
 use gesso::pipeline::{self, Pipeline};
 
 /// A serialized pipeline and where it came from.
-pub struct Source {
+pub struct SerializedPipeline {
     /// The file that holds it, or the Python that made it.
     pub path: PathBuf,
     /// The pipeline.
@@ -16,7 +16,7 @@ pub struct Source {
     pub warning: Option<String>,
 }
 
-impl Source {
+impl SerializedPipeline {
     /// What is in `file`, or what `python` makes of it. `name` is the model's, for the log.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ mod tests {
         let (file, model) = (folder.join("model.dali"), folder.join("dali.py"));
         let source = |path: &PathBuf, content, fallback| {
             let file = ModelFile { path: path.clone(), content, fallback };
-            Source::new("model", file, python.to_str().unwrap())
+            SerializedPipeline::new("model", file, python.to_str().unwrap())
         };
         let made = source(&model, Content::Python, None).unwrap();
         assert_eq!((&made.path, &made.bytes[..], made.warning), (&model, &b"made"[..], None));

@@ -85,7 +85,7 @@ impl Claim {
     }
 
     /// Notes what the request is a piece of.
-    pub(super) fn be_piece(&mut self, piece: Result<Option<Piece>>) {
+    pub(super) fn set_piece(&mut self, piece: Result<Option<Piece>>) {
         self.piece = piece;
     }
 

@@ -21,24 +21,24 @@ use std::time::Duration;
 
 use super::api::{Times, now};
 use super::exchange::{self, Claim, Round};
-use super::lane::{Job, Lane, Place};
+use super::lane::{BatchSlot, Job, Lane};
 use fetch::Arrived;
 use gather::{Merged, Reading, Tensors, merge, read_files};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::lanes::Ticket;
 use gesso::limits;
 use gesso::pipeline::Failures;
-use patience::{Until, apart};
-use respond::{Asked, Responses};
+use patience::{Until, deferred_error};
+use respond::{RequestedOutputs, Responses};
 
 /// Which samples come before those of a batch.
-pub(super) enum Turn {
+pub(super) enum BatchOrder {
     /// Those that the lane has run.
     Next,
     /// Those of the tickets before.
     Ticket(Ticket),
     /// It is a part of another batch.
-    Among(Place),
+    Among(BatchSlot),
 }
 
 /// What became of a batch.
@@ -48,21 +48,22 @@ struct Ran {
     samples: usize,
     /// For each claim that is to be answered apart from the others: what it is expected to take, and its place in the
     /// batch.
-    aside: Vec<Option<(Duration, Place)>>,
+    deferred: Vec<Option<(Duration, BatchSlot)>>,
 }
 
 /// Answers every claim, or hands it over to the slow lane.
-pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) {
+pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: BatchOrder) {
     if lane.pipeline.takes_videos() {
         return std::mem::take(claims).into_iter().for_each(|claim| feed::answer(lane, claim));
     }
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
-        let Ran { mut round, samples, aside } = run(lane, claims, std::mem::replace(&mut turn, Turn::Next));
-        if let Some(slow) = lane.slow.as_ref().filter(|_| aside.iter().any(Option::is_none)) {
-            slow.others.have_worked();
+        let Ran { mut round, samples, deferred } =
+            run(lane, claims, std::mem::replace(&mut turn, BatchOrder::Next));
+        if let Some(slow) = lane.slow.as_ref().filter(|_| deferred.iter().any(Option::is_none)) {
+            slow.others.touch();
         }
-        hand_over(lane, claims, &mut round, aside);
+        defer_slow(lane, claims, &mut round, deferred);
         round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
         let (compute_start, compute_end) = round.compute;
         exchange::reply(claims, round);
@@ -79,11 +80,16 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) 
 
 /// Gives the claims that were set aside to the slow lane. Those that it has no room for are refused: waiting for it
 /// would hold up the others, which is what it is there against.
-fn hand_over(lane: &Lane, claims: &mut Vec<Claim>, round: &mut Round, aside: Vec<Option<(Duration, Place)>>) {
-    let Some(slow) = lane.slow.as_ref().filter(|_| aside.iter().any(Option::is_some)) else { return };
+fn defer_slow(
+    lane: &Lane,
+    claims: &mut Vec<Claim>,
+    round: &mut Round,
+    deferred: Vec<Option<(Duration, BatchSlot)>>,
+) {
+    let Some(slow) = lane.slow.as_ref().filter(|_| deferred.iter().any(Option::is_some)) else { return };
     let errors = std::mem::take(&mut round.errors);
-    for ((claim, error), aside) in std::mem::take(claims).into_iter().zip(errors).zip(aside) {
-        let Some((expected, place)) = aside else {
+    for ((claim, error), deferred) in std::mem::take(claims).into_iter().zip(errors).zip(deferred) {
+        let Some((expected, place)) = deferred else {
             claims.push(claim);
             round.errors.push(error);
             continue;
@@ -108,7 +114,7 @@ fn hand_over(lane: &Lane, claims: &mut Vec<Claim>, round: &mut Round, aside: Vec
 }
 
 /// Runs the claims that can be joined as one batch.
-fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
+fn run(lane: &mut Lane, claims: &[Claim], turn: BatchOrder) -> Ran {
     let Lane { model, pipeline, runner, seconds, device, slow, .. } = lane;
     let until =
         Until::new(claims.iter().map(Claim::start).min().unwrap_or(0), model.settings.quota.max_request());
@@ -122,7 +128,8 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
         fetch::to_host(&mut arrived, link, landing);
     }
     let configured = &model.tensors.inputs;
-    let asked: Vec<Result<Asked<'_>>> = claims.iter().map(|claim| Asked::of(model, claim)).collect();
+    let asked: Vec<Result<RequestedOutputs<'_>>> =
+        claims.iter().map(|claim| RequestedOutputs::of(model, claim)).collect();
     let gathered = |(arrived, asked): (Result<Vec<_>>, &Result<_>)| {
         let arrived = arrived?;
         asked.as_ref().map_err(Error::clone)?;
@@ -134,11 +141,11 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
     let reading = Reading { wanted: &wanted, from: slow.as_ref().map(|slow| slow.from) };
     let unread = read_files(inputs, &mut tensors, runner.memory(), &reading);
     let merged = merge(inputs, tensors).and_then(|merged| match turn {
-        Turn::Among(place) if merged.samples > 0 => merged.among(place),
+        BatchOrder::Among(place) if merged.samples > 0 => merged.padded_to(place),
         _ => Ok(merged),
     });
     let compute_start = now();
-    let mut aside = vec![None; claims.len()];
+    let mut deferred = vec![None; claims.len()];
     let (errors, samples) = match merged {
         Err(error) => (vec![Some(error); claims.len()], 0),
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
@@ -151,22 +158,22 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
                 }
             }
             let first = match turn {
-                Turn::Next => runner.samples(),
-                Turn::Ticket(ticket) => ticket.take(total),
-                Turn::Among(place) => {
+                BatchOrder::Next => runner.samples(),
+                BatchOrder::Ticket(ticket) => ticket.take(total),
+                BatchOrder::Among(place) => {
                     let ours = |i: &usize| ranges.iter().flatten().any(|range| range.contains(i));
-                    (0..total).filter(|i| !ours(i)).for_each(|i| failures.fail(i, apart()));
+                    (0..total).filter(|i| !ours(i)).for_each(|i| failures.fail(i, deferred_error()));
                     place.first
                 }
             };
             let outcome = runner.run_among(first, failures, inputs, &mut responses);
             model.metrics.ran(seconds, runner.tally());
             let mut samples = ranges.iter().flatten().map(ExactSizeIterator::len).sum();
-            for (range, expected) in responses.aside() {
+            for (range, expected) in responses.deferred() {
                 samples -= range.len();
-                let place = Place { first, before: range.start, total };
+                let place = BatchSlot { first, before: range.start, total };
                 if let Some(claim) = ranges.iter().position(|other| other.as_ref() == Some(&range)) {
-                    aside[claim] = Some((expected, place));
+                    deferred[claim] = Some((expected, place));
                 }
             }
             let failures = outcome.map(|outcome| {
@@ -180,7 +187,7 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
             (errors, samples)
         }
     };
-    Ran { round: Round { errors, compute: (compute_start, now()), last: true }, samples, aside }
+    Ran { round: Round { errors, compute: (compute_start, now()), last: true }, samples, deferred }
 }
 
 /// Why the request with these samples failed: the first of its samples that did by itself, or what failed the whole

@@ -11,7 +11,7 @@ use super::allocator;
 use super::api::{Instance, InstanceKind};
 use super::crowd::Crowd;
 use super::exchange::{self, Claim};
-use super::execute::{self, Turn};
+use super::execute::{self, BatchOrder};
 use super::lane::{Lane, LaneDevice, Slow};
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
@@ -23,7 +23,7 @@ use gesso::lanes::{Lanes, Places, Spares, Ticket};
 use gesso::limits;
 use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
-use gesso::threads::Others;
+use gesso::threads::Foreground;
 
 /// Batches in flight of an instance on a device when the configuration does not say: two are on the device while the
 /// next is gathered and the answers of the one before are sent.
@@ -172,10 +172,10 @@ impl InstanceState {
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
     pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
         if let Some(streams) = &self.streams {
-            claims.iter_mut().for_each(|claim| claim.be_piece(streams.enter(claim.request())));
+            claims.iter_mut().for_each(|claim| claim.set_piece(streams.enter(claim.request())));
         }
         match &self.work {
-            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, Turn::Next),
+            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, BatchOrder::Next),
             Work::Lanes { threads, stack, rows, adapts } => {
                 let job = Job {
                     claims: std::mem::take(claims),
@@ -256,12 +256,12 @@ impl Maker {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = wanted.unwrap_or(DEFAULT_THREADS).clamp(1, cores);
         let from = self.model.settings.quota.slow_request();
-        let others = Arc::<Others>::default();
+        let others = Arc::<Foreground>::default();
         let neighbours = Arc::clone(&others);
         let maker = self.clone();
         let background = slow::start(move || {
             let lane = maker.lane()?;
-            lane.runner.leave_room_to(&neighbours);
+            lane.runner.yield_core_to(&neighbours);
             Ok(lane)
         })?;
         Ok(Slow { background, from, threads: u32::try_from(threads).unwrap_or(1), others })
@@ -279,7 +279,7 @@ impl Stack {
     fn work(&self, Job { claims, number, memory }: Job) {
         let Some(mut lane) = self.idle.lock().pop() else { return };
         let memory = memory.map(|ticket| lane.runner.memory().in_turn(ticket));
-        let turn = number.map_or(Turn::Next, Turn::Ticket);
+        let turn = number.map_or(BatchOrder::Next, BatchOrder::Ticket);
         exchange::answer(claims, |claims| execute::execute(&mut lane, claims, turn));
         drop(memory);
         self.idle.lock().push(lane);

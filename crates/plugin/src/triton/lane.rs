@@ -11,7 +11,7 @@ use super::model::ModelState;
 use gesso::error::Result;
 use gesso::lanes::Background;
 use gesso::pipeline::{self, CudaStream, Fetch, Pipeline};
-use gesso::threads::Others;
+use gesso::threads::Foreground;
 
 /// What works on one batch at a time.
 pub(super) struct Lane {
@@ -41,19 +41,19 @@ pub(super) struct Slow {
     /// Samples of a request that are worked on at the same time.
     pub(super) threads: u32,
     /// Those who answer the other requests.
-    pub(super) others: Arc<Others>,
+    pub(super) others: Arc<Foreground>,
 }
 
 /// A request to answer apart from the others that it came with.
 pub(super) struct Job {
     pub(super) claim: Claim,
     /// Where random numbers depend on it.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<BatchSlot>,
 }
 
 /// The place of a request's samples among those that they came with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BatchSlot {
     /// Samples of earlier batches.
     pub(super) first: u64,
     /// Samples of the batch before them.

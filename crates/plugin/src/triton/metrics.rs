@@ -63,7 +63,8 @@ pub(super) struct Metrics(Option<Counters>);
 
 struct Counters {
     engine: Counter,
-    cores: Counter,
+    /// By the SMs, and the same by their former name.
+    sms: [Counter; 2],
     cpu: Counter,
     frames: Counter,
     engine_frames: Counter,
@@ -128,7 +129,9 @@ impl Metrics {
     pub(super) fn ran(&self, seconds: &OperatorSeconds, tally: &Tally) {
         if let Some(counters) = &self.0 {
             add(&counters.engine, tally.decoded.engine as f64);
-            add(&counters.cores, tally.decoded.cores as f64);
+            for counter in &counters.sms {
+                add(counter, tally.decoded.sms as f64);
+            }
             add(&counters.cpu, tally.decoded.cpu as f64);
             add(&counters.frames, tally.decoded.frames as f64);
             add(&counters.engine_frames, tally.decoded.engine_frames as f64);
@@ -147,7 +150,10 @@ impl Counters {
         let failure = |(kind, name)| Ok((kind, labels.counter_with(&families.failures, ("kind", name))?));
         Ok(Self {
             engine: labels.counter_with(&families.decoded, ("path", "engine"))?,
-            cores: labels.counter_with(&families.decoded, ("path", "cores"))?,
+            sms: [
+                labels.counter_with(&families.decoded, ("path", "sm"))?,
+                labels.counter_with(&families.decoded, ("path", "cores"))?,
+            ],
             cpu: labels.counter_with(&families.decoded, ("path", "cpu"))?,
             frames: labels.counter_with(&families.frames, ("path", "cpu"))?,
             engine_frames: labels.counter_with(&families.frames, ("path", "engine"))?,

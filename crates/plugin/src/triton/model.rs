@@ -13,7 +13,7 @@ use super::folder::Folder;
 use super::metrics::{Labels, Metrics};
 use super::state::{self, Holds};
 use crate::config::{
-    DataType, Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size,
+    DataType, Facts, ModelConfig, ModelFile, SerializedPipeline, Settings, TensorMap, written_max_batch_size,
 };
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
@@ -59,7 +59,7 @@ impl ModelState {
         let written = written_max_batch_size(&directory);
         let mut config = ModelConfig::parse(&model.config()?)?.with_written_max_batch_size(written);
         let file = ModelFile::read(&directory, model.version()?, config.model_filename()?)?;
-        let source = Source::new(&name, file, &options.python)?;
+        let source = SerializedPipeline::new(&name, file, &options.python)?;
         if let Some(warning) = &source.warning {
             tracing::warn!(model = name, "{warning}");
         }
@@ -188,7 +188,7 @@ impl ModelState {
 /// The pipeline, and the plans made from it so far.
 struct Plans {
     name: String,
-    source: Source,
+    source: SerializedPipeline,
     arithmetic: Option<Arithmetic>,
     host: OnceLock<Result<Arc<Pipeline>>>,
     device: OnceLock<Result<Arc<Pipeline>>>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::allocator;
 use super::exchange;
-use super::execute::{self, Turn};
+use super::execute::{self, BatchOrder};
 use super::lane::{Job, Lane};
 use gesso::error::Result;
 use gesso::lanes::{Background, Worker};
@@ -50,7 +50,7 @@ impl<M: Fn() -> Result<Lane> + Send> Worker<Job> for SlowWorker<M> {
     fn work(&mut self, Job { claim, place }: Job) {
         match self.lane() {
             Ok(lane) => exchange::answer(vec![claim], |claims| {
-                execute::execute(lane, claims, place.map_or(Turn::Next, Turn::Among));
+                execute::execute(lane, claims, place.map_or(BatchOrder::Next, BatchOrder::Among));
             }),
             Err(error) => claim.fail(&error),
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cpu::audio::crc;
-use crate::waiting::Waiting;
+use crate::deadline::Deadline;
 
 /// Bits, the lowest of a byte first.
 #[derive(Default)]
@@ -184,7 +184,7 @@ fn small_files_tell_how_much_they_become() {
 
 struct Nobody;
 
-impl Waiting for Nobody {
+impl Deadline for Nobody {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         Err(Error::invalid("nobody waits"))
     }

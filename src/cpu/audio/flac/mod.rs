@@ -156,14 +156,14 @@ pub(crate) fn header_in_ogg(bytes: &[u8], serial: u32) -> Result<Header> {
 }
 
 /// Where frames come from.
-enum Source<'a> {
+enum Container<'a> {
     Bare(&'a [u8]),
     Ogg(Packets<'a>),
 }
 
 /// A file that is decoded.
 pub(crate) struct Flac<'a> {
-    source: Source<'a>,
+    source: Container<'a>,
     decoder: Decoder,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Flac<'a> {
     /// As [`header`].
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
         let (info, rest) = begin(bytes)?;
-        Ok(Self { source: Source::Bare(rest), decoder: Decoder::new(info.channels, info.bits) })
+        Ok(Self { source: Container::Bare(rest), decoder: Decoder::new(info.channels, info.bits) })
     }
 
     /// Stream `serial` of an Ogg file whose header was read, so that sums of pages need no second look.
@@ -183,20 +183,20 @@ impl<'a> Flac<'a> {
     /// As [`header_in_ogg`].
     pub(crate) fn open_in_ogg(bytes: &'a [u8], serial: u32) -> Result<Self> {
         let (info, packets) = begin_ogg(Packets::unchecked(bytes, serial))?;
-        Ok(Self { source: Source::Ogg(packets), decoder: Decoder::new(info.channels, info.bits) })
+        Ok(Self { source: Container::Ogg(packets), decoder: Decoder::new(info.channels, info.bits) })
     }
 }
 
 impl Stream for Flac<'_> {
     fn next(&mut self) -> Result<Option<(Block<'_>, usize)>> {
         let length = match &mut self.source {
-            Source::Bare([]) => return Ok(None),
-            Source::Bare(rest) => {
+            Container::Bare([]) => return Ok(None),
+            Container::Bare(rest) => {
                 let length = self.decoder.decode(rest)?;
                 *rest = rest.get(length..).unwrap_or_default();
                 length
             }
-            Source::Ogg(packets) => match packets.next()? {
+            Container::Ogg(packets) => match packets.next()? {
                 Some(packet) if packet.bytes.is_empty() => return Ok(Some((Block::Integers(&[]), 0))),
                 Some(packet) => self.decoder.decode(packet.bytes)?,
                 None => return Ok(None),

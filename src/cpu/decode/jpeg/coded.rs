@@ -3,13 +3,13 @@
 
 use super::bits::{Bits, Data};
 use super::canvas::Canvas;
-use super::entropy::{Place, Tables, blocks};
+use super::entropy::{BlockPosition, Tables, blocks};
 use super::layout::Layout;
 use super::planes::transform;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use crate::cpu::decode::RowSink;
-use crate::waiting::Watch;
+use crate::deadline::Watch;
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
 const BATCH_BLOCKS: usize = 192;
@@ -18,7 +18,7 @@ const BATCH_BLOCKS: usize = 192;
 pub(super) struct Batch {
     pub(super) mcus: usize,
     /// In the order of the data.
-    places: Vec<Place>,
+    places: Vec<BlockPosition>,
     /// For each component the first group of its first row; the other rows follow.
     firsts: Vec<usize>,
     pub(super) groups: usize,
@@ -42,7 +42,7 @@ impl Batch {
                     for h in 0..component.h {
                         let column = mcu * component.h + h;
                         let group = firsts[i] + (v * component.h * mcus + column) / BLOCKS;
-                        places.push(Place::new(group, column % BLOCKS, i));
+                        places.push(BlockPosition::new(group, column % BLOCKS, i));
                     }
                 }
             }
@@ -66,7 +66,7 @@ pub(super) struct Coded<'a> {
 impl Coded<'_> {
     /// Counts a row of MCUs. `None`: nobody waits any more.
     pub(super) fn count_row(&self, layout: &Layout) -> Option<()> {
-        self.watch.spend(64 * layout.mcu_blocks() * layout.mcus.0).ok()
+        self.watch.charge(64 * layout.mcu_blocks() * layout.mcus.0).ok()
     }
 
     /// Coefficients of a batch at (`column`, `row`) to samples, as far as the canvas wants them.

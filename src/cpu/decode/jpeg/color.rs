@@ -67,7 +67,7 @@ impl Ycc<'_> {
 }
 
 /// Where chroma comes from. What works on vectors must be inlined, which closures of iterators are not.
-trait Source {
+trait ChromaRows {
     /// What one vector of pixels takes.
     type Piece;
 
@@ -83,7 +83,7 @@ struct Each<'a>(&'a [u8]);
 struct Two<'a>(&'a [u8]);
 struct Smooth<'a>(&'a [i16], [i16; 2]);
 
-impl<'a> Source for Each<'a> {
+impl<'a> ChromaRows for Each<'a> {
     type Piece = &'a [u8];
 
     #[inline(always)]
@@ -98,7 +98,7 @@ impl<'a> Source for Each<'a> {
     }
 }
 
-impl<'a> Source for Two<'a> {
+impl<'a> ChromaRows for Two<'a> {
     type Piece = &'a [u8];
 
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<'a> Source for Two<'a> {
     }
 }
 
-impl<'a> Source for Smooth<'a> {
+impl<'a> ChromaRows for Smooth<'a> {
     /// Left neighbours, samples, right neighbours.
     type Piece = ((&'a [i16], &'a [i16]), &'a [i16]);
 
@@ -144,7 +144,7 @@ fn centred<V: Vector>(samples: V) -> V {
 
 /// All of a row.
 #[inline(always)]
-fn row<V: Vector, S: Source, const BGR: bool>(y: &[u8], chroma: &[S; 2], out: &mut [u8]) {
+fn row<V: Vector, S: ChromaRows, const BGR: bool>(y: &[u8], chroma: &[S; 2], out: &mut [u8]) {
     let step = 16 * V::PARTS;
     let whole = out.len() / (3 * step) * step;
     let (out, rest) = out.split_at_mut(3 * whole);
@@ -158,7 +158,7 @@ fn row<V: Vector, S: Source, const BGR: bool>(y: &[u8], chroma: &[S; 2], out: &m
 
 /// As many pixels as fill whole vectors, with chroma from `x` on.
 #[inline(always)]
-fn steps<V: Vector, S: Source, const BGR: bool>(y: &[u8], [cb, cr]: &[S; 2], x: usize, out: &mut [u8]) {
+fn steps<V: Vector, S: ChromaRows, const BGR: bool>(y: &[u8], [cb, cr]: &[S; 2], x: usize, out: &mut [u8]) {
     let step = 16 * V::PARTS;
     let samples = y.chunks_exact(step).zip(cb.pieces::<V>(x).zip(cr.pieces::<V>(x)));
     for (out, (y, (cb_piece, cr_piece))) in out.chunks_exact_mut(3 * step).zip(samples) {

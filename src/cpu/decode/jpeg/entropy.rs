@@ -34,14 +34,14 @@ impl Tables {
 
 /// Where a block is decoded to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BlockPosition {
     /// Its first coefficient among those of all groups.
     coefficient: u32,
     /// Which of the scan's parts.
     part: u32,
 }
 
-impl Place {
+impl BlockPosition {
     /// In a group, the block at `lane`.
     pub(super) fn new(group: usize, lane: usize, part: usize) -> Self {
         Self { coefficient: (64 * BLOCKS * group + 8 * lane) as u32, part: part as u32 }
@@ -84,7 +84,7 @@ pub(super) fn blocks(
     data: &[u8],
     start: Bits,
     tables: &[Tables],
-    places: &[Place],
+    places: &[BlockPosition],
     groups: &mut [Group],
     predictions: &mut [i32; 4],
 ) -> Option<Bits> {

@@ -6,7 +6,7 @@
 
 use super::huffman::Spec;
 use super::transform;
-use crate::waiting::Watch;
+use crate::deadline::Watch;
 
 /// Zigzag order: at which place of a block, row by row, each coefficient of a scan lies.
 pub(super) const ZIGZAG: [u8; 64] = [

@@ -5,7 +5,7 @@
 use super::bands::Bands;
 use super::bits::Bits;
 use super::canvas::Canvas;
-use super::entropy::{self, Place, Tables};
+use super::entropy::{self, BlockPosition, Tables};
 use super::frame::{Frame, Part, Reader, Scan};
 use super::planes::transform;
 use super::scans::{self, Band, Coefficients, Refine};
@@ -14,8 +14,8 @@ use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
 use crate::cpu::decode::RowSink;
+use crate::deadline::Watch;
 use crate::limits;
-use crate::waiting::Watch;
 
 /// What a block of a scan counts as, in pixels: many bring nothing.
 const WORK_OF_A_BLOCK: usize = 8;
@@ -158,13 +158,17 @@ fn sequential(
     let (mut bits, mut predictions) = (Bits::from(0), [0; 4]);
     let mut places = Vec::new();
     for row in 0..down {
-        reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
+        reader.watch.charge(WORK_OF_A_BLOCK * across).ok()?;
         places.clear();
         for column in 0..across {
             for (i, part) in scan.parts.iter().enumerate() {
                 let extent = &extents[part.component];
                 for (x, y) in extent.blocks(scan, column, row) {
-                    places.push(Place::new(extent.first + y * extent.groups + x / BLOCKS, x % BLOCKS, i));
+                    places.push(BlockPosition::new(
+                        extent.first + y * extent.groups + x / BLOCKS,
+                        x % BLOCKS,
+                        i,
+                    ));
                 }
             }
         }
@@ -214,7 +218,7 @@ fn progressive(
         let mut predictions = [0; 4];
         for mcu in 0..across * down {
             let (column, row) = (mcu % across, mcu / across);
-            reader.watch.spend(WORK_OF_A_BLOCK).ok()?;
+            reader.watch.charge(WORK_OF_A_BLOCK).ok()?;
             for (part, table) in scan.parts.iter().zip(&tables) {
                 let extent = &extents[part.component];
                 for (x, y) in extent.blocks(scan, column, row) {
@@ -242,7 +246,7 @@ fn progressive(
         let band = Band { first: scan.first as u32, last: scan.last as u32, low: scan.low };
         let mut run = 0;
         for row in 0..down {
-            reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
+            reader.watch.charge(WORK_OF_A_BLOCK * across).ok()?;
             let from = extent.first + row * extent.groups;
             let mut row = Coefficients {
                 groups: groups.get_mut(from..from + extent.groups)?,
@@ -277,7 +281,7 @@ fn pixels(
 ) -> Option<()> {
     let layout = canvas.rows.layout;
     for row in layout.rows.clone() {
-        watch.spend(64 * layout.mcu_blocks() * layout.mcus.0).ok()?;
+        watch.charge(64 * layout.mcu_blocks() * layout.mcus.0).ok()?;
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
             let (start, end) = (layout.columns.start, layout.columns.end);

@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
             layout.height
         } else {
             // The last row may be waiting for chroma of the next one.
-            (done * layout.mcu_height).saturating_sub(self.waiting())
+            (done * layout.mcu_height).saturating_sub(self.deadline())
         };
         let window = layout.window;
         while self.next < ready.min(window.y + window.height) {
@@ -71,7 +71,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn waiting(&self) -> usize {
+    fn deadline(&self) -> usize {
         let smooth = |c: &Sized| matches!(c.upsample, Upsample::Smooth | Upsample::SmoothColumns);
         usize::from(self.layout.components.iter().any(smooth))
     }

@@ -6,7 +6,7 @@
 
 use std::io::{Error, Result};
 
-use crate::waiting::Watch;
+use crate::deadline::Watch;
 
 /// Pixels of frames that are not shown which a small picture may have, too: what repeats in it lies in a frame of its
 /// own.

@@ -8,8 +8,8 @@ use weezl::{BitOrder, LzwStatus};
 
 use super::fax::{self, Scheme};
 use super::layout::{Layout, compression as by, tag};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// Bytes that are made at a time, before it is asked whether somebody waits.
 const PORTION: usize = 1 << 20;
@@ -63,7 +63,7 @@ impl Codec {
     pub(super) fn decode(self, data: &[u8], stride: usize, out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
         match self {
             Codec::Stored => {
-                watch.spend(out.len() / 8)?;
+                watch.charge(out.len() / 8)?;
                 out.copy_from_slice(data.get(..out.len()).ok_or_else(truncated)?);
                 Ok(())
             }
@@ -125,7 +125,7 @@ fn pack_bits(data: &[u8], out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
                 length
             }
         };
-        watch.spend(length.max(1))?;
+        watch.charge(length.max(1))?;
         at += length;
     }
     Ok(())
@@ -144,7 +144,7 @@ fn lzw(data: &[u8], out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
         let done = decoder.decode_bytes(data, &mut out[at..end]);
         data = data.get(done.consumed_in..).unwrap_or_default();
         at += done.consumed_out;
-        watch.spend(done.consumed_out.max(1))?;
+        watch.charge(done.consumed_out.max(1))?;
         match done.status {
             Ok(LzwStatus::Ok) => {}
             _ if at >= out.len() => {}
@@ -165,7 +165,7 @@ fn inflate(data: &[u8], out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
         let (read, written) = (decoder.total_in() - read, (decoder.total_out() - written) as usize);
         data = data.get(read as usize..).unwrap_or_default();
         at += written;
-        watch.spend(written.max(1))?;
+        watch.charge(written.max(1))?;
         match status {
             _ if at >= out.len() => {}
             Ok(Status::Ok | Status::BufError) if written > 0 || read > 0 => {}
@@ -184,7 +184,7 @@ fn zstd(data: &[u8], out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
             std::io::ErrorKind::UnexpectedEof => truncated(),
             _ => damaged(&error),
         })?;
-        watch.spend(part.len())?;
+        watch.charge(part.len())?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@
 use std::sync::LazyLock;
 
 use super::fax_codes::{CODE_BITS, Code, Mode, Tables};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 
 /// How rows are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) fn decode(
     let mut reader = Reader { data, at: 0 };
     let (mut above, mut row) = (Vec::new(), Vec::new());
     for line in out.chunks_exact_mut(stride) {
-        watch.spend(width)?;
+        watch.charge(width)?;
         let by_runs = match scheme {
             Scheme::Runs { align } => {
                 reader.at = reader.at.next_multiple_of(8 * align);

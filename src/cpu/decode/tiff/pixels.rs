@@ -6,9 +6,9 @@ use super::codecs::Codec;
 use super::colors::Pixels;
 use super::layout::{Chunks, Coding, Format, Layout};
 use super::samples::{Predictor, Sample, Stored};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::waiting::Watch;
 
 /// The most bytes of data that are looked at for a strip or tile: so many for each byte of it, and some. No encoder
 /// makes so many. Stops data that mean nothing from being read again for each strip.

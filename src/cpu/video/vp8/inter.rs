@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 
 use super::frame::{Frame, Plane};
-use super::macroblock::{Luma, Macroblock, Place, Vector};
+use super::macroblock::{Luma, Macroblock, MacroblockPosition, Vector};
 use super::tables::TAPS;
 
 /// The widest block, and the rows and columns that filters read besides: two ahead and three behind.
@@ -41,7 +41,7 @@ pub(super) fn macroblock(
     frame: &mut Frame,
     reference: &Frame,
     made: &Macroblock,
-    place: Place,
+    place: MacroblockPosition,
     filters: Filters,
 ) {
     let ([luma, chroma @ ..], [from_luma, from_chroma @ ..]) = (&mut frame.planes, &reference.planes);
@@ -97,7 +97,7 @@ fn predict(to: &mut Plane, from: &Plane, block: Block, is_linear: bool) {
         surroundings(from, left, top, side + MORE, &mut around);
         (&around[..], SIDE + MORE)
     };
-    let source = Source { samples, width, across, down };
+    let source = Reference { samples, width, across, down };
     match (side, is_linear) {
         (16, false) => six_taps_16(source, out, stride),
         (8, false) => six_taps_8(source, out, stride),
@@ -128,7 +128,7 @@ fn surroundings(
 /// Samples of a reference, from two rows and columns ahead of a block on, and how many eighths of a sample it lies
 /// behind there.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct Reference<'a> {
     samples: &'a [u8],
     width: usize,
     across: usize,
@@ -147,7 +147,7 @@ fn tap([a, b, c, d, e, f]: [u8; 6], taps: &[u16; 6]) -> u8 {
 }
 
 #[inline(always)]
-fn six_taps<const N: usize>(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn six_taps<const N: usize>(source: Reference<'_>, out: &mut [u8], stride: usize) {
     let mut rows: Rows<N> = [[0; N]; SIDE + MORE];
     let lines = source.samples.chunks(source.width);
     let (across, down) = (&TAPS[source.across & 7], &TAPS[source.down & 7]);
@@ -179,7 +179,7 @@ fn six_taps<const N: usize>(source: Source<'_>, out: &mut [u8], stride: usize) {
 }
 
 #[inline(always)]
-fn two_taps<const N: usize>(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn two_taps<const N: usize>(source: Reference<'_>, out: &mut [u8], stride: usize) {
     let mut rows: Rows<N> = [[0; N]; SIDE + MORE];
     let mix = |a: u8, b: u8, part: u16| ((u16::from(a) * (8 - part) + u16::from(b) * part + 4) >> 3) as u8;
     let (across, down) = ((source.across & 7) as u16, (source.down & 7) as u16);
@@ -200,31 +200,31 @@ fn two_taps<const N: usize>(source: Source<'_>, out: &mut [u8], stride: usize) {
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn six_taps_16(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn six_taps_16(source: Reference<'_>, out: &mut [u8], stride: usize) {
     six_taps::<16>(source, out, stride);
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn six_taps_8(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn six_taps_8(source: Reference<'_>, out: &mut [u8], stride: usize) {
     six_taps::<8>(source, out, stride);
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn six_taps_4(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn six_taps_4(source: Reference<'_>, out: &mut [u8], stride: usize) {
     six_taps::<4>(source, out, stride);
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn two_taps_16(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn two_taps_16(source: Reference<'_>, out: &mut [u8], stride: usize) {
     two_taps::<16>(source, out, stride);
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn two_taps_8(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn two_taps_8(source: Reference<'_>, out: &mut [u8], stride: usize) {
     two_taps::<8>(source, out, stride);
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn two_taps_4(source: Source<'_>, out: &mut [u8], stride: usize) {
+fn two_taps_4(source: Reference<'_>, out: &mut [u8], stride: usize) {
     two_taps::<4>(source, out, stride);
 }

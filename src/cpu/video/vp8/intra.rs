@@ -2,7 +2,7 @@
 //! as 127, what is to its left as 129.
 
 use super::frame::Plane;
-use super::macroblock::{BlockMode, Macroblock, Mode, Place};
+use super::macroblock::{BlockMode, Macroblock, MacroblockPosition, Mode};
 use super::tokens::Residue;
 use super::transform;
 
@@ -17,7 +17,7 @@ struct Around<const N: usize> {
 }
 
 impl<const N: usize> Around<N> {
-    fn new(plane: &Plane, Place { column, row, .. }: Place) -> Self {
+    fn new(plane: &Plane, MacroblockPosition { column, row, .. }: MacroblockPosition) -> Self {
         let mut found =
             Self { above: [ABOVE; N], left: [LEFT; N], corner: if row == 0 { ABOVE } else { LEFT } };
         let first = row * N * plane.width + column * N;
@@ -37,7 +37,7 @@ impl<const N: usize> Around<N> {
 }
 
 /// Predicts a block of N x N samples of `plane`, of which `place` counts blocks.
-pub(super) fn whole<const N: usize>(plane: &mut Plane, place: Place, mode: Mode) {
+pub(super) fn whole<const N: usize>(plane: &mut Plane, place: MacroblockPosition, mode: Mode) {
     let around = Around::<N>::new(plane, place);
     let mean = mean(&around, place);
     let width = plane.width;
@@ -57,7 +57,10 @@ pub(super) fn whole<const N: usize>(plane: &mut Plane, place: Place, mode: Mode)
 }
 
 /// The mean of what is around, as far as it is in the frame.
-fn mean<const N: usize>(around: &Around<N>, Place { column, row, .. }: Place) -> u8 {
+fn mean<const N: usize>(
+    around: &Around<N>,
+    MacroblockPosition { column, row, .. }: MacroblockPosition,
+) -> u8 {
     let sum = |side: &[u8; N]| side.iter().map(|&sample| u32::from(sample)).sum::<u32>();
     let (count, sum) = match (row > 0, column > 0) {
         (false, false) => return 128,
@@ -72,7 +75,12 @@ fn mean<const N: usize>(around: &Around<N>, Place { column, row, .. }: Place) ->
 const CANVAS: usize = 21;
 
 /// Predicts the luma of a macroblock block after block; each is whole before the next, so `residue` is added.
-pub(super) fn blocks(plane: &mut Plane, place: Place, made: &Macroblock, residue: Option<&Residue>) {
+pub(super) fn blocks(
+    plane: &mut Plane,
+    place: MacroblockPosition,
+    made: &Macroblock,
+    residue: Option<&Residue>,
+) {
     let around = Around::<16>::new(plane, place);
     let width = plane.width;
     let first = place.row * 16 * width + place.column * 16;

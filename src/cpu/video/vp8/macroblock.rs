@@ -93,7 +93,7 @@ impl Default for Macroblock {
 
 /// Where a macroblock stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct MacroblockPosition {
     pub(super) column: usize,
     pub(super) row: usize,
     /// Columns and rows of macroblocks in the frame.

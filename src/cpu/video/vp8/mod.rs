@@ -30,8 +30,8 @@ use std::sync::Arc;
 use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, damaged};
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::waiting::Watch;
 use frame::Frame;
 use header::{State, Update};
 

@@ -2,7 +2,7 @@
 
 use super::bool_decoder::BoolDecoder;
 use super::header::{Header, State};
-use super::macroblock::{BlockMode, Luma, Macroblock, Mode, Neighbours, Place, Reference};
+use super::macroblock::{BlockMode, Luma, Macroblock, MacroblockPosition, Mode, Neighbours, Reference};
 use super::{motion, tables};
 
 /// In the order of the tables.
@@ -27,7 +27,7 @@ pub(super) fn read(
     state: &State,
     is_key: bool,
     segment: usize,
-    place: Place,
+    place: MacroblockPosition,
     neighbours: &Neighbours<'_>,
 ) -> Macroblock {
     let mut made = Macroblock { segment, ..Macroblock::default() };

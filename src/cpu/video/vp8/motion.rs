@@ -1,7 +1,7 @@
 //! The vectors of macroblocks that are predicted from other frames (RFC 6386, sections 16.3, 16.4 and 17).
 
 use super::bool_decoder::BoolDecoder;
-use super::macroblock::{Luma, Macroblock, Neighbours, Place, Reference, Vector};
+use super::macroblock::{Luma, Macroblock, MacroblockPosition, Neighbours, Reference, Vector};
 use super::tables::{self, VectorProbabilities};
 
 const ZERO: Vector = Vector { x: 0, y: 0 };
@@ -20,7 +20,12 @@ struct Survey {
 
 /// Asks the neighbours, of which those beside weigh twice as much as the one at the corner. Vectors into a frame of the
 /// other direction are turned around.
-fn survey(reference: Reference, is_turned: [bool; 2], place: Place, neighbours: &Neighbours<'_>) -> Survey {
+fn survey(
+    reference: Reference,
+    is_turned: [bool; 2],
+    place: MacroblockPosition,
+    neighbours: &Neighbours<'_>,
+) -> Survey {
     let turned = |reference| match reference {
         Reference::Golden => is_turned[0],
         Reference::Alternative => is_turned[1],
@@ -71,7 +76,10 @@ fn survey(reference: Reference, is_turned: [bool; 2], place: Place, neighbours: 
 }
 
 /// The vector, but no further than a macroblock beyond the frame.
-fn clipped(vector: Vector, Place { column, row, of: [columns, rows] }: Place) -> Vector {
+fn clipped(
+    vector: Vector,
+    MacroblockPosition { column, row, of: [columns, rows] }: MacroblockPosition,
+) -> Vector {
     let side =
         |value: i32, at: usize, of: usize| value.clamp(-(at as i32 + 1) * STEP, (of - at) as i32 * STEP);
     Vector { x: side(vector.x, column, columns), y: side(vector.y, row, rows) }
@@ -83,7 +91,7 @@ pub(super) fn read(
     bits: &mut BoolDecoder<'_>,
     probabilities: &VectorProbabilities,
     is_turned: [bool; 2],
-    place: Place,
+    place: MacroblockPosition,
     neighbours: &Neighbours<'_>,
 ) {
     let survey = survey(made.reference, is_turned, place, neighbours);

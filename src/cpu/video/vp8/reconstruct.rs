@@ -6,7 +6,7 @@ use super::header::{Header, State, Tag};
 use super::inter::{self, Filters};
 use super::intra;
 use super::loop_filter::{self, Strength};
-use super::macroblock::{Luma, Macroblock, Neighbours, Place, Reference};
+use super::macroblock::{Luma, Macroblock, MacroblockPosition, Neighbours, Reference};
 use super::modes;
 use super::tokens::{self, Edge, Residue, SECOND, Steps};
 use super::transform;
@@ -42,7 +42,7 @@ pub(super) fn decode(
         let mut bits =
             header.tokens.get(row % parts).cloned().ok_or_else(|| damaged("VP8: no coefficients"))?;
         for column in 0..columns {
-            let place = Place { column, row, of };
+            let place = MacroblockPosition { column, row, of };
             let segment = &mut segments[row * columns + column];
             let neighbours = Neighbours { above: &above[column + 1], left: &left, above_left: &above_left };
             let made =
@@ -85,7 +85,7 @@ fn reconstruct(
     frame: &mut Frame,
     references: Option<&References>,
     made: &Macroblock,
-    place: Place,
+    place: MacroblockPosition,
     filters: Filters,
     mut residue: Option<&mut Residue>,
 ) {

@@ -7,7 +7,7 @@ const SMALL: usize = 69_000;
 
 /// Files with so many bytes, of quality 90 or so.
 fn batch(sizes: &[usize]) -> Vec<Candidate> {
-    let candidate = |&bytes| Candidate { size: size(bytes), upload: 8 * bytes, engines: true, cores: None };
+    let candidate = |&bytes| Candidate { size: size(bytes), upload: 8 * bytes, engines: true, sms: None };
     sizes.iter().map(candidate).collect()
 }
 
@@ -155,54 +155,54 @@ fn one_large_image_takes_one_engine() {
 }
 
 fn for_all(sizes: &[usize]) -> Vec<Candidate> {
-    let cores = |bytes| Some(CoresNeed { scratch: 10 * bytes, mcu_bits: 768 });
-    batch(sizes).into_iter().map(|image| Candidate { cores: cores(image.size.bytes), ..image }).collect()
+    let sms = |bytes| Some(SmNeed { scratch: 10 * bytes, mcu_bits: 768 });
+    batch(sizes).into_iter().map(|image| Candidate { sms: sms(image.size.bytes), ..image }).collect()
 }
 
 #[test]
-fn cores_take_large_batches_and_large_images() {
+fn sms_take_large_batches_and_large_images() {
     let speeds = Speeds::new(7, 132);
     let paths = |sizes: &[usize]| assign(&for_all(sizes), 16, &speeds, None);
     assert_eq!(paths(&[TINY]), [Path::Engines]);
     assert_eq!(paths(&[TINY, TINY]), [Path::Engines; 2]);
-    assert_eq!(paths(&[SMALL]), [Path::Cores]);
-    assert_eq!(paths(&[SMALL; 8]), [Path::Cores; 8]);
-    assert_eq!(paths(&[500_000]), [Path::Cores]);
-    assert_eq!(paths(&[SMALL; 128]), [Path::Cores; 128]);
+    assert_eq!(paths(&[SMALL]), [Path::Sm]);
+    assert_eq!(paths(&[SMALL; 8]), [Path::Sm; 8]);
+    assert_eq!(paths(&[500_000]), [Path::Sm]);
+    assert_eq!(paths(&[SMALL; 128]), [Path::Sm; 128]);
     // A device with few multiprocessors leaves more to its engines.
     let on = |multiprocessors| assign(&for_all(&[SMALL; 128]), 0, &Speeds::new(7, multiprocessors), None);
     assert_eq!(on(8), [Path::Engines; 128]);
-    assert_eq!(on(16), [Path::Cores; 128]);
+    assert_eq!(on(16), [Path::Sm; 128]);
 }
 
 #[test]
 fn a_path_is_taken_by_all_that_can() {
     let mut images = for_all(&[SMALL; 4]);
     images[1].engines = false;
-    images[2].cores = None;
-    (images[3].engines, images[3].cores) = (false, None);
+    images[2].sms = None;
+    (images[3].engines, images[3].sms) = (false, None);
     let on = |path| assign(&images, 16, &Speeds::new(7, 132), Some(Wish::Path(path)));
-    use Path::{Cores, Engines, Threads};
-    assert_eq!(on(Engines), [Engines, Cores, Engines, Threads]);
-    assert_eq!(on(Cores), [Cores, Cores, Engines, Threads]);
+    use Path::{Engines, Sm, Threads};
+    assert_eq!(on(Engines), [Engines, Sm, Engines, Threads]);
+    assert_eq!(on(Sm), [Sm, Sm, Engines, Threads]);
     assert_eq!(on(Threads), [Threads; 4]);
     let repeatable = assign(&images, 16, &Speeds::new(7, 132), Some(Wish::Repeatable));
-    assert_eq!(repeatable, [Cores, Cores, Threads, Threads]);
+    assert_eq!(repeatable, [Sm, Sm, Threads, Threads]);
     // What an author's part for the engines leaves.
     let half = assign(&for_all(&[SMALL; 4]), 16, &Speeds::new(7, 132), Some(Wish::Load(0.5)));
-    assert_eq!(half, [Engines, Engines, Cores, Cores]);
+    assert_eq!(half, [Engines, Engines, Sm, Sm]);
 }
 
 #[test]
-fn cores_take_no_more_than_there_is_memory_for() {
+fn sms_take_no_more_than_there_is_memory_for() {
     const SCRATCH: usize = 1 << 20;
     let mut images = for_all(&[SMALL; 128]);
     for (i, image) in images.iter_mut().enumerate() {
-        image.cores = Some(CoresNeed { scratch: SCRATCH + usize::from(i >= 100), mcu_bits: 768 });
+        image.sms = Some(SmNeed { scratch: SCRATCH + usize::from(i >= 100), mcu_bits: 768 });
     }
     // Many are decoded in groups, each in the same memory.
     let paths = assign(&images, 0, &Speeds::new(7, 132).within(SCRATCH), None);
-    assert_eq!(paths.iter().filter(|path| **path == Path::Cores).count(), 100);
+    assert_eq!(paths.iter().filter(|path| **path == Path::Sm).count(), 100);
     assert!(paths[100..].iter().all(|path| *path == Path::Engines));
 }
 
@@ -211,27 +211,27 @@ fn what_is_predicted_decides() {
     let speeds = Speeds::new(7, 132);
     for sizes in [&[SMALL; 1][..], &[SMALL; 4], &[SMALL; 64], &[500_000]] {
         let images = for_all(sizes);
-        let Predicted { engines, cores, threads } = speeds.predict(&images, 16);
+        let Predicted { engines, sms, threads } = speeds.predict(&images, 16);
         let chosen = assign(&images, 16, &speeds, None);
-        assert_eq!(chosen.contains(&Path::Cores), CORES_MARGIN * cores < engines, "{} files", sizes.len());
+        assert_eq!(chosen.contains(&Path::Sm), SM_MARGIN * sms < engines, "{} files", sizes.len());
         assert!(threads >= THREADS_START + size(SMALL).on_a_thread().as_secs_f64());
     }
     assert_eq!(speeds.predict(&[], 0).engines, 0.0);
 }
 
 #[test]
-fn engines_relieve_the_cores_of_a_part_of_what_these_would_do_sooner() {
+fn engines_relieve_the_sms_of_a_part_of_what_these_would_do_sooner() {
     let speeds = Speeds::new(7, 132);
     let mut images = batch(&[SMALL; 128]);
     for image in &mut images {
-        image.cores = Some(CoresNeed { scratch: SMALL, mcu_bits: 400 });
+        image.sms = Some(SmNeed { scratch: SMALL, mcu_bits: 400 });
     }
     let on = |images: &[Candidate], part, wanted| {
-        let paths = assign(images, 16, &speeds, Some(Wish::Relief(part)));
+        let paths = assign(images, 16, &speeds, Some(Wish::EngineOffload(part)));
         paths.iter().filter(|path| **path == wanted).count()
     };
     assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Engines)), [0, 32, 128]);
-    assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Cores)), [128, 96, 0]);
+    assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Sm)), [128, 96, 0]);
     // A thumbnail is sooner done on an engine anyway.
     images[0].size = size(TINY);
     assert_eq!(on(&images[..1], 0.0, Path::Engines), 1);

@@ -146,7 +146,7 @@ impl Operator for DecodeAndRead {
     fn prefer(&mut self, preferences: &Preferences) {
         self.image.prefer(preferences);
         self.reader.prefer(preferences);
-        let enough = self.reader.deferred().and_then(|reader| reader.enough());
+        let enough = self.reader.deferred().and_then(|reader| reader.sufficient_size());
         self.image.may_reduce_to(enough.filter(|_| preferences.jpeg_scaled_decode));
     }
 

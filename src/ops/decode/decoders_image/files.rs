@@ -1,5 +1,5 @@
 //! The encoded files of a batch where somebody else may write to them meanwhile: what is looked at twice is copied
-//! first. Of a JPEG for a device's cores that is its header, because its data are read once; of any other file all of
+//! first. Of a JPEG for a device's SMs that is its header, because its data are read once; of any other file all of
 //! it. It must not know decoders.
 
 use std::borrow::Cow;
@@ -57,7 +57,7 @@ impl Files {
         if !self.is_foreign(sample)? {
             return Ok(file);
         }
-        let head = self.heads.get_mut(sample.index).ok_or_else(unseen)?;
+        let head = self.heads.get_mut(sample.index).ok_or_else(missing_sample)?;
         for end in HEAD_BYTES.into_iter().filter(|&end| end < file.len()).chain([file.len()]) {
             // Not from the start again: what was there may have changed.
             let start = head.len();
@@ -79,7 +79,7 @@ impl Files {
         if !self.is_foreign(sample)? {
             return Ok(File { head: all, all });
         }
-        let head = self.heads.get(sample.index).filter(|head| !head.is_empty()).ok_or_else(unseen)?;
+        let head = self.heads.get(sample.index).filter(|head| !head.is_empty()).ok_or_else(missing_sample)?;
         Ok(File { head, all: if head.len() < all.len() { all } else { head } })
     }
 
@@ -99,6 +99,6 @@ impl Files {
 }
 
 /// The error of an image that `setup` did not look at.
-pub(super) fn unseen() -> Error {
+pub(super) fn missing_sample() -> Error {
     Error::internal("an image was not looked at")
 }

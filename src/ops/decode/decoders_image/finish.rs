@@ -1,11 +1,11 @@
-//! Pixels as engines and cores store them to what was asked for, by one kernel for all images of a batch: orientation,
+//! Pixels as engines and SMs store them to what was asked for, by one kernel for all images of a batch: orientation,
 //! window, colours, type. It must not know who stored them.
 
 use super::Job;
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Scaling, View, stored_window};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Format;
-use crate::gpu::jpeg::cores::Part;
+use crate::gpu::jpeg::sm::Part;
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::memory::DeviceBytes;

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
-//! cores:    data in the staging slab -> the window's pixels as stored -> [ the same ] -> output
+//! SMs:      data in the staging slab -> the window's pixels as stored -> [ the same ] -> output
 //! library:  JPEG 2000 -> pixels as stored -> [ the same ] -> output
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
-//! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
+//! Engines and SMs write straight to the output when it is what they store. What they do not take, and what they
 //! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error. Where an operator
-//! reads the images at once, there is no output: of what the cores decode there is a group at a time, as planes where
+//! reads the images at once, there is no output: of what the SMs decode there is a group at a time, as planes where
 //! these are enough, and what threads decode is read in the slab.
 
 mod choice;
@@ -21,15 +21,17 @@ mod shared;
 use std::sync::Arc;
 
 use super::Job;
-use super::files::{Files, unseen};
+use super::files::{Files, missing_sample};
 use super::finish::{Extent, Finish};
-use super::on_cores::{Doubts, OnCores};
 use super::on_engines::Copies;
 use super::on_nvjpeg2000::OnNvJpeg2000;
+use super::on_sms::{Doubts, OnSms};
 use super::reading::{Read, Unread};
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::{DevicePath, Engines, Header, Path, Relief, Settings, Speeds, Task, Turn, Wish};
+use crate::gpu::jpeg::{
+    DevicePath, EngineLock, EngineOffload, Engines, Header, Path, Settings, Speeds, Task, Wish,
+};
 use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
@@ -40,16 +42,16 @@ use image::{Home, Image, bytes_of, homes};
 use shared::{Shares, Work};
 
 /// A decoder on a device.
-pub(super) struct Mixed {
+pub(super) struct DeviceDecoder {
     /// `None`: the device has none, everything is decoded on the host.
     engines: Option<Engines>,
-    cores: OnCores,
+    sms: OnSms,
     nvjpeg2000: OnNvJpeg2000,
     speeds: Speeds,
     /// Bytes of the device that batches may take together.
     memory: usize,
     wish: Option<Wish>,
-    relief: Relief,
+    offload: EngineOffload,
     /// Where there are engines.
     load: Option<Arc<Load>>,
     finish: Finish,
@@ -60,7 +62,7 @@ pub(super) struct Mixed {
     pub(super) decoded: Decoded,
 }
 
-impl Mixed {
+impl DeviceDecoder {
     /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says
     /// so in the log and does without them.
     ///
@@ -86,19 +88,19 @@ impl Mixed {
         };
         let count = engines.as_ref().map_or(0, Engines::count);
         let load = engines.as_ref().map(|_| Arc::clone(gpu.load()));
-        let cores = OnCores::open(gpu, format, options)?;
+        let sms = OnSms::open(gpu, format, options)?;
         let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
         let memory = gpu.ceiling();
-        let scratch = memory / limits::CORES_SCRATCH_PART;
+        let scratch = memory / limits::SM_SCRATCH_PART;
         let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
         Ok(Self {
             engines,
-            cores,
+            sms,
             nvjpeg2000,
             speeds,
             memory,
             wish,
-            relief: Relief::default(),
+            offload: EngineOffload::default(),
             load,
             finish,
             leaves_planes,
@@ -121,10 +123,10 @@ impl Mixed {
         io: &GpuIo<'_>,
         read: Option<Read<'_>>,
     ) -> Result<()> {
-        self.cores.doubt(None);
+        self.sms.doubt(None);
         let (takers, may_settle, at_once) = (self.takers(), cx.may_settle, read.is_some());
         let mut images = io.rows_by_threads(&cx.cpu, |sample| {
-            let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
+            let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(missing_sample)?;
             let file = files.file(&sample.inputs)?;
             let target = if at_once { None } else { Some(sample.output(0)?.clone()) };
             let bytes = target.as_ref().map_or_else(|| output_bytes(&job), DeviceBytes::len);
@@ -140,16 +142,17 @@ impl Mixed {
         cx.recorder.wait_for_room(self.least_bytes(&images));
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
-        let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
+        let part = self.load.as_ref().map_or(0.0, |load| self.offload.follow(load.others(), cx.busy));
         // While another batch has the engines, this one is sooner done without them.
-        let turn = (self.wish.is_none() && part > 0.0).then(|| Turn::if_free(cx.recorder.gpu())).flatten();
-        let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::Relief(part)));
+        let turn =
+            (self.wish.is_none() && part > 0.0).then(|| EngineLock::if_free(cx.recorder.gpu())).flatten();
+        let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::EngineOffload(part)));
         let paths = self.paths(&images, cx.cpu.pool.current_num_threads(), wish);
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
             images.map(|(image, _)| image).collect::<Vec<_>>()
         };
-        let (on_engines, on_cores, mut on_threads) = (on(Path::Engines), on(Path::Cores), on(Path::Threads));
+        let (on_engines, on_sms, mut on_threads) = (on(Path::Engines), on(Path::Sm), on(Path::Threads));
         let inputs = io.inputs();
         let most = cx.recorder.gpu().most_of_a_value();
         let sent = bound_sent(&mut on_threads, inputs, most, 0);
@@ -168,7 +171,7 @@ impl Mixed {
         let mut tasks = Vec::with_capacity(on_engines.len());
         for (image, home) in on_engines.iter().zip(&engine_homes) {
             let target = home.stored.clone();
-            tasks.push((Task { picture: image.picture.ok_or_else(unseen)?, target }, image.file));
+            tasks.push((Task { picture: image.picture.ok_or_else(missing_sample)?, target }, image.file));
         }
         if tasks.is_empty() {
             self.speeds.engines_rested();
@@ -177,15 +180,15 @@ impl Mixed {
         let work = Work { decoder, files, inputs };
         let others = Shares { engines: &tasks, threads: &on_threads, ..Shares::default() };
         let Grouped { refused, doubts, mut again } =
-            self.groups(work, cx, &on_cores, others, turn, unread.as_mut())?;
-        // Not before the cores have begun: they need not wait for the engines.
+            self.groups(work, cx, &on_sms, others, turn, unread.as_mut())?;
+        // Not before the SMs have begun: they need not wait for the engines.
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
         let files = wavelets.iter().map(|image| (&image.job, image.file));
         let targets: Vec<_> = wavelet_homes.iter().map(|home| home.stored.clone()).collect();
         let left = self.nvjpeg2000.decode(cx.recorder, files, &targets)?;
-        self.decoded.cores += wavelets.len() - left.len();
+        self.decoded.sms += wavelets.len() - left.len();
         let mut made = Vec::new();
         for (images, homes, refused) in
             [(&on_engines, &engine_homes, refused), (&wavelets, &wavelet_homes, left)]
@@ -203,7 +206,7 @@ impl Mixed {
         }
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
-            tracing::debug!("engines, cores and libraries refuse {} of {} images", again.len(), images.len());
+            tracing::debug!("engines, SMs and libraries refuse {} of {} images", again.len(), images.len());
             bound_sent(&mut again, inputs, most, sent);
             let shares = Shares { threads: &again, ..Shares::default() };
             self.decode(work, cx, shares, None, unread.as_mut())?;
@@ -213,7 +216,7 @@ impl Mixed {
         }
         let (reports, images) = doubts;
         let doubts = (!reports.is_empty()).then(|| Doubts { reports, images, slot: cx.recorder.slot() });
-        self.cores.doubt(doubts);
+        self.sms.doubt(doubts);
         Ok(())
     }
 
@@ -222,15 +225,15 @@ impl Mixed {
         let bytes = bytes_of(images, &self.finish, extent);
         let memory = memory_of(bytes, |bytes| Ok(DeviceBytes::of(&cx.recorder.allocate(bytes)?, 0, bytes)))?;
         let homes = homes(images, &self.finish, extent, memory.as_ref())?;
-        homes.into_iter().map(|home| home.ok_or_else(unseen)).collect()
+        homes.into_iter().map(|home| home.ok_or_else(missing_sample)).collect()
     }
 
-    /// Whether [`Mixed::settle`] has something to look at.
+    /// Whether [`DeviceDecoder::settle`] has something to look at.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.cores.is_unsettled()
+        self.sms.is_unsettled()
     }
 
-    /// Puts right what the cores could not decode, after the batch, with `read` if it had that. Returns whether outputs
+    /// Puts right what the SMs could not decode, after the batch, with `read` if it had that. Returns whether outputs
     /// change.
     ///
     /// # Errors
@@ -244,7 +247,7 @@ impl Mixed {
         io: &GpuIo<'_>,
         read: Option<Read<'_>>,
     ) -> Result<bool> {
-        self.cores.settle(decoder, jobs, files, cx, io, read)
+        self.sms.settle(decoder, jobs, files, cx, io, read)
     }
 }
 

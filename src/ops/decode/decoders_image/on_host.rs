@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Job;
-use super::files::{Files, unseen};
+use super::files::{Files, missing_sample};
 use crate::cpu::decode::{Decoder, probe};
 use crate::error::Error;
 use crate::operator::Inputs;
@@ -18,7 +18,7 @@ pub(super) fn decode_on_host(
     out: &mut [u8],
 ) -> bool {
     let decode = || {
-        let job = job.ok_or_else(unseen)?;
+        let job = job.ok_or_else(missing_sample)?;
         let sample = inputs.sample(index);
         let file = files.own(&sample)?;
         if matches!(file, Cow::Owned(_)) && probe(&file, job.options.adjust_orientation)? != job.info {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cpu::encoded::Encoded;
 use crate::cpu::video::{Budget, Efforts, Video, fill_color};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -17,7 +18,6 @@ use crate::operator::{
     one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
-use crate::waiting::{Effort, Watch};
 use frames::Frames;
 use on_device::OnDevice;
 
@@ -181,7 +181,7 @@ impl Operator for DecodersVideo {
         io.for_each_sample(cx, |sample| {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
-            let budget = job.budget(Watch::new(cx.waiting, failures.member(sample.index())));
+            let budget = job.budget(Watch::new(cx.deadline, failures.member(sample.index())));
             let (input, output) = sample.unary()?;
             let video = Video::open(input.as_slice()?)?;
             let out = &mut *output.bytes;

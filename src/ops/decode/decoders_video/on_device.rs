@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{CHANNELS, Job, Opened};
+use crate::coded_video::{OpenedVideo, Takes, codec_of};
 use crate::cpu::video::{Budget, Video};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::footage::{CodedFootage, Takes, codec_of};
 use crate::gpu::layout::device_struct;
 use crate::gpu::video::{Engines, decode};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::operator::{Decoded, GpuCx, GpuIo, Inputs};
-use crate::waiting::Watch;
 
 /// The decoder of an instance on a device.
 pub(super) struct OnDevice {
@@ -143,8 +143,8 @@ impl OnDevice {
         let sizes: Vec<usize> = on_host.iter().map(|clip| clip.target.len()).collect();
         let places = cx.recorder.reserve_all(&sizes)?;
         self.ready.record(cx.recorder.stream())?;
-        let waiting = cx.cpu.waiting;
-        let watch = |clip: &Clip<'_>| Watch::new(waiting, inputs.failures().member(clip.index));
+        let deadline = cx.cpu.deadline;
+        let watch = |clip: &Clip<'_>| Watch::new(deadline, inputs.failures().member(clip.index));
         let budgets: Vec<Budget<'_>> =
             on_engines.iter().map(|clip| Budget::while_waiting(watch(clip))).collect();
         let refusals: Vec<Mutex<Option<Refusal>>> = on_engines.iter().map(|_| Mutex::default()).collect();
@@ -209,12 +209,12 @@ impl OnDevice {
         let engines = self.engines.as_ref().ok_or_else(|| Refusal::Engines(Error::internal("no engines")))?;
         let coded = clip.video.coded(&run.frames).map_err(Refusal::Engines)?;
         let targets = std::mem::take(&mut *run.targets.lock());
-        let mut footage = CodedFootage::new(coded, RunTargets { budget: run.budget, targets });
-        let decode = || decode(engines, &mut footage, &self.ready).map(|_| ());
+        let mut coded_video = OpenedVideo::new(coded, RunTargets { budget: run.budget, targets });
+        let decode = || decode(engines, &mut coded_video, &self.ready).map(|_| ());
         let decoded = catch_unwind(AssertUnwindSafe(decode));
         match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
             Ok(()) => Ok(()),
-            Err(error) => Err(footage.at_fault().map_or(Refusal::Engines(error), Refusal::Video)),
+            Err(error) => Err(coded_video.at_fault().map_or(Refusal::Engines(error), Refusal::Video)),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::spatial::{Spatial, output_dtype};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::convolve::{NEAR, Padded, correlate};
 use crate::cpu::window::{Border, Outside, WindowCopy};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -18,7 +19,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
-use crate::waiting::{Effort, Watch};
 
 struct Filter {
     /// Which element of the rectangle lies on the one written; -1: the middle one.
@@ -237,7 +237,7 @@ impl Job {
                 if let Some(dst) = dst.get_mut(at..at + sums.len()) {
                     store(sums, dst);
                 }
-                watch.spend(sums.len().saturating_mul(weights.len()) / SUMMED_AT_ONCE)
+                watch.charge(sums.len().saturating_mul(weights.len()) / SUMMED_AT_ONCE)
             })?;
         }
         Ok(())

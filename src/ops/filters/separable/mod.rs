@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::spatial::{ScratchPool, Spatial, output_dtype};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::convolve::Along;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Element, ValueType, View};
-use crate::waiting::{Effort, Watch};
 use crate::{dispatch, limits};
 
 pub(in crate::ops) use gpu::kernels;

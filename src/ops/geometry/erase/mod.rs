@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use half::f16;
 
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -15,7 +16,6 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
-use crate::waiting::{Effort, Watch};
 
 struct Erase {
     /// `None`: every dimension but that of the channels.
@@ -53,7 +53,7 @@ impl Job {
         let fill: Vec<T> = self.fill.iter().map(|&bits| element(bits)).collect();
         for region in &self.regions {
             erase(elements, shape, region, &fill, channel);
-            watch.spend(volume(region))?;
+            watch.charge(volume(region))?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! Rules and examples are those of DALI's resize attributes; all sizes are float32 until the last step.
 
 use super::Job;
-use super::exact::{Asked, Exact, Ranges};
+use super::exact::{Exact, Ranges, ResizeRequest};
 use super::geometry::Geometry;
 use super::sizes::{Mode, adjust, all_or_each, bounded, rescale, sides, swapped, widened};
 use crate::cpu::exact::Task;
@@ -271,7 +271,7 @@ impl ResizeAttributes {
         let Some(exact) = &self.exact else { return Ok(None) };
         let planar = layout.find(b'C').filter(|&axis| axis < geometry.axis);
         let planes = planar.map(|axis| Ok(sample.input(0)?.shape.get(axis).copied().unwrap_or(1)));
-        let asked = Asked {
+        let asked = ResizeRequest {
             elements: exact.elements(dtype)?,
             planes: planes.transpose()?,
             sides: self.requested_size(sample)?,

@@ -41,7 +41,7 @@ pub(super) struct Exact {
 }
 
 /// What the other arguments ask of an image.
-pub(super) struct Asked {
+pub(super) struct ResizeRequest {
     pub(super) elements: Elements,
     /// Height and width: 0 is not given, negative flips.
     pub(super) sides: [f32; 2],
@@ -144,7 +144,12 @@ impl Exact {
     ///
     /// # Errors
     /// Where the library has no such filter, size or region.
-    pub(super) fn task(&self, asked: &Asked, geometry: &Geometry, part: Option<Ranges>) -> Result<Task> {
+    pub(super) fn task(
+        &self,
+        asked: &ResizeRequest,
+        geometry: &Geometry,
+        part: Option<Ranges>,
+    ) -> Result<Task> {
         let filter = match self.filter {
             Some(filter) => filter,
             None => of_dali(self.arithmetic, asked.interp)?,

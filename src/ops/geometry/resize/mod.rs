@@ -16,12 +16,12 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
 use crate::cpu::exact::{self as libraries, Arithmetic, Elements, Task};
 use crate::cpu::resample::{self, FilterSpec, Output, Plan, Stream};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::layouts;
 use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
-use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};
 use exact_gpu::Tables;
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
@@ -113,7 +113,7 @@ impl Resize {
 }
 
 impl Deferred for Resize {
-    fn enough(&self) -> Option<[usize; 2]> {
+    fn sufficient_size(&self) -> Option<[usize; 2]> {
         self.attributes.whole_image_size().filter(|_| !self.save_attrs)
     }
 

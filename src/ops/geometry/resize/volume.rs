@@ -3,10 +3,10 @@
 use super::attributes::{ResizeAttributes, Target};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, VolumePlan};
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::operator::SampleInputs;
 use crate::tensor::{DType, Element, Layout, Shape, ValueType, View, ViewMut};
-use crate::waiting::{Effort, Watch};
 
 /// Whether samples of this layout have a depth.
 pub(in crate::ops) fn is_volume(layout: Layout) -> bool {

@@ -11,12 +11,12 @@ pub(in crate::ops) use gpu::kernels;
 use std::sync::Arc;
 
 use crate::cpu::warp::{self, Map, Pixels, Sampling, warp};
+use crate::deadline::Effort;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::layouts;
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
-use crate::waiting::Effort;
 
 /// Layouts of the images, the one of samples without a layout first.
 const LAYOUTS: [&str; 4] = ["HWC", "FHWC", "DHWC", "FDHWC"];

@@ -6,6 +6,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::perspective::{Border, Matrix, Sampling, View, inverse};
 use crate::cpu::resample::Output;
 use crate::cpu::warp::Pixels;
+use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
@@ -16,7 +17,6 @@ use crate::operator::{
     one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
-use crate::waiting::{Effort, Watch};
 
 use super::explicit;
 

@@ -30,14 +30,14 @@ pub(super) struct Constant {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Operand {
     /// Where it comes from.
-    pub(super) source: Source,
+    pub(super) source: OperandSource,
     /// Its type there.
     pub(super) dtype: DType,
 }
 
 /// Where an operand comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Source {
+pub(super) enum OperandSource {
     /// A regular input.
     Input(usize),
     Constant(Constant),
@@ -90,10 +90,10 @@ impl Program {
         Ok(match expression {
             Expression::Input(index) => {
                 let dtype = *inputs.get(*index).ok_or_else(|| Error::internal("an input is missing"))?;
-                Operand { source: Source::Input(*index), dtype }
+                Operand { source: OperandSource::Input(*index), dtype }
             }
             Expression::Constant { index, dtype } => {
-                Operand { source: Source::Constant(constant(*index, *dtype)?), dtype: *dtype }
+                Operand { source: OperandSource::Constant(constant(*index, *dtype)?), dtype: *dtype }
             }
             Expression::Call { function, operands } => {
                 let mut operands: Vec<Operand> = operands
@@ -106,7 +106,7 @@ impl Program {
                     operands.reverse();
                 }
                 self.calls.push(Call { typed, operands });
-                Operand { source: Source::Call(self.calls.len() - 1), dtype: typed.result }
+                Operand { source: OperandSource::Call(self.calls.len() - 1), dtype: typed.result }
             }
         })
     }
@@ -211,12 +211,12 @@ impl Operand {
     /// The bytes of the one element that it is for the whole sample, if it is.
     fn scalar<'a>(&'a self, inputs: &'a [Option<Input<'_>>]) -> Option<&'a [u8]> {
         match &self.source {
-            Source::Constant(constant) => constant.bytes.get(..self.dtype.size()),
-            Source::Input(index) => match inputs.get(*index)? {
+            OperandSource::Constant(constant) => constant.bytes.get(..self.dtype.size()),
+            OperandSource::Input(index) => match inputs.get(*index)? {
                 Some(Input { bytes, access: Access::Scalar }) => bytes.get(..self.dtype.size()),
                 _ => None,
             },
-            Source::Call(_) => None,
+            OperandSource::Call(_) => None,
         }
     }
 }
@@ -274,14 +274,14 @@ fn in_place<'a>(
 ) -> Option<&'a [u8]> {
     let size = operand.dtype.size();
     match operand.source {
-        Source::Input(index) => match inputs.get(index)? {
+        OperandSource::Input(index) => match inputs.get(index)? {
             Some(Input { bytes, access: Access::Dense }) => {
                 bytes.get(stretch.start * size..)?.get(..stretch.len * size)
             }
             _ => None,
         },
-        Source::Call(i) => before.get(i)?.result.bytes().get(..stretch.len * size),
-        Source::Constant(_) => None,
+        OperandSource::Call(i) => before.get(i)?.result.bytes().get(..stretch.len * size),
+        OperandSource::Constant(_) => None,
     }
 }
 
@@ -302,7 +302,7 @@ fn prepare(
         }
         return convert(operand.dtype, bytes, wanted, &mut buffer.bytes_mut(len)[..len]);
     }
-    let Source::Input(index) = operand.source else { return Ok(()) };
+    let OperandSource::Input(index) = operand.source else { return Ok(()) };
     let Some(Some(Input { bytes, access: Access::Broadcast(pattern) })) = inputs.get(index) else {
         return Ok(());
     };

@@ -6,7 +6,7 @@ use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams, cuda_type};
 use crate::operator::{DeviceSample, GpuCx, GpuIo};
 use crate::ops::math::arithmetic::broadcast;
-use crate::ops::math::arithmetic::evaluate::{Call, Operand, Program, Source};
+use crate::ops::math::arithmetic::evaluate::{Call, Operand, OperandSource, Program};
 use crate::ops::math::arithmetic::functions::{Binary, Function};
 use crate::ops::math::arithmetic::grammar::Expression;
 use crate::ops::math::arithmetic::kernels::same_bytes;
@@ -32,7 +32,7 @@ device_struct! {
 /// An operand of a sample, as the kernel sees it.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Place {
+struct OperandAddress {
     address: u64,
     stride: [i64; MAX_AXES],
 }
@@ -69,8 +69,8 @@ impl DeviceProgram {
         let mut arguments = Vec::with_capacity(operands.len());
         for (i, (operand, &wanted)) in operands.iter().zip(&typed.operands).enumerate() {
             let text = match operand.source {
-                Source::Call(earlier) => self.call(calls, earlier)?,
-                Source::Input(_) | Source::Constant(_) => {
+                OperandSource::Call(earlier) => self.call(calls, earlier)?,
+                OperandSource::Input(_) | OperandSource::Constant(_) => {
                     let number = self.number(operand);
                     if divides && i == 1 {
                         self.divisors.push(number);
@@ -96,7 +96,7 @@ impl DeviceProgram {
         KernelSpec::of::<Row, NoParams>("arithmetic", "arithmetic")
             .dtype("RESULT", self.result)
             .define("OPERANDS", self.operands.len())
-            .define("OPERAND_BYTES", size_of::<Place>())
+            .define("OPERAND_BYTES", size_of::<OperandAddress>())
             .define("EXPRESSION", &self.text)
     }
 
@@ -131,13 +131,13 @@ impl DeviceProgram {
             let scalar = Shape::default();
             for (number, operand) in self.operands.iter().enumerate() {
                 let (address, host, shape) = match operand.source {
-                    Source::Input(input) => self.input(cx, sample, input)?,
+                    OperandSource::Input(input) => self.input(cx, sample, input)?,
                     _ => (constants[number], constant(operand), &scalar),
                 };
                 if self.divisors.contains(&number) && has_zero(host.unwrap_or_default(), operand.dtype) {
                     return Err(Error::invalid("an integer is divided by zero"));
                 }
-                own.push(Place { address, ..Place::default() });
+                own.push(OperandAddress { address, ..OperandAddress::default() });
                 shapes.push(shape);
             }
             let axes = broadcast::axes(&shapes, result);
@@ -160,7 +160,7 @@ impl DeviceProgram {
         });
         let base = cx.recorder.stage(bytemuck::cast_slice(&places))?.address();
         for row in &mut rows {
-            row.operands = base + row.operands * size_of::<Place>() as u64;
+            row.operands = base + row.operands * size_of::<OperandAddress>() as u64;
         }
         cx.launch(&self.spec(), most, &NoParams::default(), &rows)
     }
@@ -182,7 +182,7 @@ impl DeviceProgram {
 
 fn constant(operand: &Operand) -> Option<&[u8]> {
     match &operand.source {
-        Source::Constant(constant) => constant.bytes.get(..operand.dtype.size()),
+        OperandSource::Constant(constant) => constant.bytes.get(..operand.dtype.size()),
         _ => None,
     }
 }

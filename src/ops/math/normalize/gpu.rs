@@ -77,7 +77,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
 
 /// Where the means or the scales come from.
 #[derive(Clone, Copy)]
-enum Source {
+enum Statistic {
     /// One value for all elements, at this address.
     One(u64),
     /// A tensor of the sample.
@@ -86,12 +86,12 @@ enum Source {
     Sums,
 }
 
-impl Source {
+impl Statistic {
     fn new(cx: &mut GpuCx<'_>, given: Option<&Given>, parameter: impl Fn(f32) -> f32) -> Result<Self> {
         match given {
-            None => Ok(Source::Sums),
-            Some(Given::Tensor(_)) => Ok(Source::Tensor),
-            Some(Given::Fixed(value)) => stage(cx, &[parameter(*value)]).map(Source::One),
+            None => Ok(Statistic::Sums),
+            Some(Given::Tensor(_)) => Ok(Statistic::Tensor),
+            Some(Given::Fixed(value)) => stage(cx, &[parameter(*value)]).map(Statistic::One),
         }
     }
 
@@ -99,9 +99,9 @@ impl Source {
     /// sample's.
     fn place(self, cx: &mut GpuCx<'_>, tensor: impl FnOnce() -> Result<Vec<f32>>) -> Result<(u64, u64)> {
         match self {
-            Source::One(address) => Ok((address, 0)),
-            Source::Tensor => Ok((stage(cx, &tensor()?)?, 1)),
-            Source::Sums => Ok((0, 1)),
+            Statistic::One(address) => Ok((address, 0)),
+            Statistic::Tensor => Ok((stage(cx, &tensor()?)?, 1)),
+            Statistic::Sums => Ok((0, 1)),
         }
     }
 }
@@ -139,8 +139,8 @@ impl Normalize {
     /// Records the work of all live samples.
     pub(super) fn record(&self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let from = io.inputs().desc(0)?.dtype;
-        let mean = Source::new(cx, self.mean.as_ref(), |mean| mean)?;
-        let stddev = Source::new(cx, self.stddev.as_ref(), |deviation| self.scale(deviation))?;
+        let mean = Statistic::new(cx, self.mean.as_ref(), |mean| mean)?;
+        let stddev = Statistic::new(cx, self.stddev.as_ref(), |deviation| self.scale(deviation))?;
         let rows = io.rows(|sample| {
             let shape = sample.input(0)?.shape;
             let elements = shape.volume()?;
@@ -162,14 +162,14 @@ impl Normalize {
         });
         let (mut folds, mut rows): (Vec<folds::Row>, Vec<Row>) = rows.into_iter().flatten().unzip();
         let Scaling { scale, epsilon, ddof } = self.scaling;
-        if matches!(mean, Source::Sums) {
+        if matches!(mean, Statistic::Sums) {
             allocate(cx, &mut folds, self.batch)?;
             means(from).record(cx, &folds, &folds::Params::default(), self.batch)?;
             for (fold, row) in folds.iter_mut().zip(&mut rows) {
                 (fold.means, row.means) = (fold.to, fold.to);
             }
         }
-        if matches!(stddev, Source::Sums) {
+        if matches!(stddev, Statistic::Sums) {
             allocate(cx, &mut folds, self.batch)?;
             scales(from).record(cx, &folds, &folds::Params { scale, epsilon, ddof }, self.batch)?;
             for (fold, row) in folds.iter().zip(&mut rows) {

@@ -69,7 +69,8 @@ fn jpegs_are_decoded_where_the_author_says() {
     let known = [
         ("auto", None),
         ("engines", Some(JpegPath::Engines)),
-        ("cores", Some(JpegPath::Cores)),
+        ("sm", Some(JpegPath::Sm)),
+        ("cores", Some(JpegPath::Sm)),
         (" threads\n", Some(JpegPath::Threads)),
     ];
     for (text, expected) in known {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::fetch::{self, cancelled};
 use super::gather::separate;
 use super::patience::{One, Until};
-use super::respond::{Asked, Responses};
+use super::respond::{RequestedOutputs, Responses};
 use super::room::Room;
 use crate::triton::api::{Times, now};
 use crate::triton::exchange::Claim;
@@ -123,7 +123,7 @@ fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Option
     if !is_wanted(claim) {
         return Err(cancelled());
     }
-    let asked = Asked::of(model, claim)?;
+    let asked = RequestedOutputs::of(model, claim)?;
     let start = now();
     // A video has as long as it has frames; each answer has the time of a request.
     let until = Until::new(start, model.settings.quota.max_request());

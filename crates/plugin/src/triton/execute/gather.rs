@@ -10,7 +10,7 @@ use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
 use crate::triton::api::{Chunk, DataType};
 use crate::triton::folder::Folder;
-use crate::triton::lane::Place;
+use crate::triton::lane::BatchSlot;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::memory::{HostPool, copy_once};
@@ -54,7 +54,7 @@ impl Merged<'_> {
     ///
     /// # Errors
     /// Internal, when the samples are not what their shapes say.
-    pub(super) fn among(mut self, place: Place) -> Result<Self> {
+    pub(super) fn padded_to(mut self, place: BatchSlot) -> Result<Self> {
         let after = place.total.saturating_sub(place.before).saturating_sub(self.samples);
         for batch in &mut self.inputs {
             let desc = batch.desc();
@@ -393,7 +393,7 @@ mod tests {
         let desc = BatchDesc::new(DType::U8, gesso::tensor::Layout::NONE, vec![Shape::from([1]); 2]);
         let batch = Batch::new(desc, vec![Sample::Borrowed(&[7]), Sample::Borrowed(&[8])]).unwrap();
         let merged = Merged { inputs: vec![batch], ranges: vec![Some(0..2)], errors: vec![None], samples: 2 };
-        let placed = merged.among(Place { first: 9, before: 3, total: 6 }).unwrap();
+        let placed = merged.padded_to(BatchSlot { first: 9, before: 3, total: 6 }).unwrap();
         assert_eq!((placed.samples, &placed.ranges), (6, &vec![Some(3..5)]));
         let [batch] = placed.inputs.as_slice() else { panic!("one input") };
         assert_eq!((batch.len(), batch.view(3).bytes, batch.view(4).bytes), (6, &[7][..], &[8][..]));

@@ -8,7 +8,7 @@ use super::fetch::cancelled;
 use crate::triton::api::{Client, now};
 use crate::triton::lane::Slow;
 use gesso::error::{Error, ErrorKind, Result};
-use gesso::pipeline::{Failures, Waiting};
+use gesso::pipeline::{Deadline, Failures};
 
 /// Until when a request may take: the time by [`now`], and the model's limit that it comes from.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub(super) struct One<'r> {
     pub(super) until: Until,
 }
 
-impl Waiting for One<'_> {
+impl Deadline for One<'_> {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         self.until.ask(self.client)
     }
@@ -81,7 +81,7 @@ struct Waits<'r> {
     client: Client<'r>,
     range: Range<usize>,
     /// What it is expected to take, if it is not worked on here for that.
-    aside: Option<Duration>,
+    deferred: Option<Duration>,
 }
 
 impl<'r> Patience<'r> {
@@ -91,7 +91,7 @@ impl<'r> Patience<'r> {
         slow: Option<&'r Slow>,
         requests: impl Iterator<Item = (Client<'r>, Range<usize>)>,
     ) -> Self {
-        let requests = requests.map(|(client, range)| Waits { client, range, aside: None }).collect();
+        let requests = requests.map(|(client, range)| Waits { client, range, deferred: None }).collect();
         Self { until, slow, requests }
     }
 
@@ -112,13 +112,13 @@ impl<'r> Patience<'r> {
     }
 
     /// Whether requests are weighed at all.
-    pub(super) fn weighs(&self) -> bool {
+    pub(super) fn wants_estimates(&self) -> bool {
         self.slow.is_some()
     }
 
     /// Sets requests aside for which an operator is expected to take too long, which are samples and the time of one
     /// core for each. One that `has_outputs` stays: its response cannot be begun anew.
-    pub(super) fn weigh(
+    pub(super) fn admit(
         &mut self,
         expected: &[(usize, Duration)],
         failures: &Failures,
@@ -134,9 +134,9 @@ impl<'r> Patience<'r> {
         for (i, (request, (longest, sum))) in self.requests.iter_mut().zip(times).enumerate() {
             // A sample is the work of one thread.
             let time = longest.max(sum / slow.threads);
-            if time > slow.from && request.aside.is_none() && !has_outputs(i) {
-                request.aside = Some(time);
-                request.range.clone().for_each(|sample| failures.fail(sample, apart()));
+            if time > slow.from && request.deferred.is_none() && !has_outputs(i) {
+                request.deferred = Some(time);
+                request.range.clone().for_each(|sample| failures.fail(sample, deferred_error()));
             }
         }
     }
@@ -144,15 +144,15 @@ impl<'r> Patience<'r> {
     /// Sets the request with samples `range` aside, which is expected to take `time`.
     pub(super) fn put_aside(&mut self, range: &Range<usize>, time: Duration, failures: &Failures) {
         if let Some(request) = self.requests.iter_mut().find(|request| request.range == *range) {
-            request.aside = Some(time);
-            range.clone().for_each(|sample| failures.fail(sample, apart()));
+            request.deferred = Some(time);
+            range.clone().for_each(|sample| failures.fail(sample, deferred_error()));
         }
     }
 
     /// The requests that were set aside: their samples of the batch, and what they are expected to take.
-    pub(super) fn aside(&self) -> Vec<(Range<usize>, Duration)> {
-        let aside = |request: &Waits<'_>| Some((request.range.clone(), request.aside?));
-        self.requests.iter().filter_map(aside).collect()
+    pub(super) fn deferred(&self) -> Vec<(Range<usize>, Duration)> {
+        let deferred = |request: &Waits<'_>| Some((request.range.clone(), request.deferred?));
+        self.requests.iter().filter_map(deferred).collect()
     }
 
     fn request_of(&self, sample: usize) -> Option<usize> {
@@ -161,7 +161,7 @@ impl<'r> Patience<'r> {
     }
 }
 
-impl Waiting for Patience<'_> {
+impl Deadline for Patience<'_> {
     fn check(&self, sample: Option<usize>) -> Result<()> {
         let request = sample.and_then(|sample| self.request_of(sample)).and_then(|i| self.requests.get(i));
         request.map_or_else(|| self.until.check(), |request| self.until.ask(request.client))
@@ -173,7 +173,7 @@ impl Waiting for Patience<'_> {
 }
 
 /// Of samples that are computed in another batch.
-pub(super) fn apart() -> Error {
+pub(super) fn deferred_error() -> Error {
     Error::new(ErrorKind::Cancelled, "the sample is computed in another batch")
 }
 

@@ -10,7 +10,7 @@ use crate::triton::exchange::Claim;
 use crate::triton::lane::{Link, Slow};
 use crate::triton::model::ModelState;
 use gesso::error::{Context, Error, Result};
-use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target, Waiting, Watch};
+use gesso::pipeline::{Deadline, DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target, Watch};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 /// Nanoseconds that Triton takes for a byte of a response on the host: its gRPC zeroes them, which took 410 to 460 ms
@@ -29,14 +29,14 @@ pub(super) struct Responses<'r> {
 }
 
 /// What one request asks for, and where that goes.
-pub(super) struct Asked<'r> {
+pub(super) struct RequestedOutputs<'r> {
     request: &'r Request,
     response: &'r Response,
     /// For each output of the pipeline: whether the client asked for it.
     wanted: Vec<bool>,
 }
 
-impl<'r> Asked<'r> {
+impl<'r> RequestedOutputs<'r> {
     /// What the request of `claim` asks for.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl<'r> Asked<'r> {
 
 /// One request in the batch.
 struct Destination<'r> {
-    asked: Asked<'r>,
+    asked: RequestedOutputs<'r>,
     range: Range<usize>,
 }
 
@@ -73,7 +73,7 @@ impl<'r> Responses<'r> {
     pub(super) fn new(
         model: &'r ModelState,
         link: Option<&'r Link>,
-        asked: Vec<Result<Asked<'r>>>,
+        asked: Vec<Result<RequestedOutputs<'r>>>,
         ranges: &[Option<Range<usize>>],
         until: Until,
         slow: Option<&'r Slow>,
@@ -94,8 +94,8 @@ impl<'r> Responses<'r> {
     }
 
     /// The requests that were set aside: their samples of the batch, and what they are expected to take.
-    pub(super) fn aside(&self) -> Vec<(Range<usize>, Duration)> {
-        self.patience.aside()
+    pub(super) fn deferred(&self) -> Vec<(Range<usize>, Duration)> {
+        self.patience.deferred()
     }
 
     /// Copies the outputs that could not be written in place. Where that fails, the samples of that request fail.
@@ -158,21 +158,21 @@ enum Placed<'r, B> {
 }
 
 impl<'r> OutputSink<'r> for Responses<'r> {
-    fn look_for_cancelled(&mut self, failures: &Failures) {
+    fn poll_cancelled(&mut self, failures: &Failures) {
         self.patience.look(failures);
     }
 
-    fn waiting(&self) -> &dyn Waiting {
+    fn deadline(&self) -> &dyn Deadline {
         &self.patience
     }
 
-    fn weighs(&self) -> bool {
-        self.patience.weighs()
+    fn wants_estimates(&self) -> bool {
+        self.patience.wants_estimates()
     }
 
-    fn weigh(&mut self, expected: &[(usize, Duration)], failures: &Failures) {
+    fn admit(&mut self, expected: &[(usize, Duration)], failures: &Failures) {
         let Self { patience, requests, .. } = self;
-        patience.weigh(expected, failures, |i| {
+        patience.admit(expected, failures, |i| {
             requests.get(i).is_some_and(|request| request.asked.response.has_outputs())
         });
     }
@@ -279,7 +279,7 @@ impl Described {
     /// Asked before Triton makes the memory, which cannot be interrupted.
     fn must_come_in_time(&self, watch: &Watch<'_>) -> Result<()> {
         let expected = Duration::from_nanos((self.bytes as f64 * RESPONSE_BYTE) as u64);
-        watch.lasts(expected).context(|| format!("memory for {} bytes", self.bytes))
+        watch.ensure_time(expected).context(|| format!("memory for {} bytes", self.bytes))
     }
 
     fn memory<'r>(&self, response: &'r Response, name: &str, preferred: Memory) -> Result<OutputMemory<'r>> {

@@ -2,27 +2,27 @@
 
 use super::super::Job;
 use super::super::finish::{Extent, Finish};
-use super::super::on_cores::{OnCores, SIDES};
 use super::super::on_nvjpeg2000::Takes;
-use super::Mixed;
+use super::super::on_sms::{OnSms, SIDES};
+use super::DeviceDecoder;
 use super::image::Image;
-use crate::gpu::jpeg::cores::Planned;
+use crate::gpu::jpeg::sm::Planned;
 use crate::gpu::jpeg::{
-    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
+    Candidate, DevicePath, Engines, Header, Path, Picture, Sampling, SmNeed, Wish, assign,
 };
 use crate::limits;
 use crate::memory::{Bounds, Size, bound};
 use crate::operator::Inputs;
 
-impl Mixed {
+impl DeviceDecoder {
     /// Where each image is decoded.
     pub(super) fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             size: image.size(),
             upload: image.bytes,
             engines: image.picture.is_some(),
-            cores: image.planned.as_ref().map(|planned| CoresNeed {
-                scratch: self.cores_bytes(image, planned),
+            sms: image.planned.as_ref().map(|planned| SmNeed {
+                scratch: self.sm_bytes(image, planned),
                 mcu_bits: planned.coded.mcu_bits(),
             }),
         };
@@ -30,8 +30,8 @@ impl Mixed {
         assign(&candidates, threads, &self.speeds, wish)
     }
 
-    /// Bytes on the device for an image until the cores have decoded it, and until it is read if that is at once.
-    pub(super) fn cores_bytes(&self, image: &Image<'_>, planned: &Planned<'_>) -> usize {
+    /// Bytes on the device for an image until the SMs have decoded it, and until it is read if that is at once.
+    pub(super) fn sm_bytes(&self, image: &Image<'_>, planned: &Planned<'_>) -> usize {
         let at_once = image.target.is_none();
         planned.scratch_bytes() + if at_once { image.home_bytes(&self.finish, Extent::Window) } else { 0 }
     }
@@ -40,14 +40,14 @@ impl Mixed {
     pub(super) fn takers(&self) -> Takers<'_> {
         Takers {
             samplings: self.engines.as_ref().map_or(&[], Engines::samplings),
-            cores: &self.cores,
+            sms: &self.sms,
             nvjpeg2000: self.nvjpeg2000.takes(),
             finish: &self.finish,
             leaves_planes: self.leaves_planes,
         }
     }
 
-    /// Takes images from engines, cores and libraries whose pixels would take too much memory of the batch.
+    /// Takes images from engines, SMs and libraries whose pixels would take too much memory of the batch.
     pub(super) fn limit(&self, images: &mut [Image<'_>]) {
         let mut room = limits::MAX_PICTURE_BYTES.max(self.memory / limits::PICTURE_PART);
         for image in images {
@@ -66,13 +66,13 @@ impl Mixed {
         }
     }
 
-    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the cores, as many as
+    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the SMs, as many as
     /// there are at a time, and pixels that only the host makes, where these are read at once.
     pub(super) fn least_bytes(&self, images: &[Image<'_>]) -> usize {
         let (mut groups, mut sent) = (0, 0);
         for image in images {
             match &image.planned {
-                Some(planned) => groups += self.cores_bytes(image, planned),
+                Some(planned) => groups += self.sm_bytes(image, planned),
                 None => sent += image.only_sent_bytes(),
             }
         }
@@ -100,7 +100,7 @@ pub(super) fn bound_sent(
 #[derive(Clone, Copy)]
 pub(super) struct Takers<'m> {
     samplings: &'m [Sampling],
-    cores: &'m OnCores,
+    sms: &'m OnSms,
     nvjpeg2000: Takes,
     finish: &'m Finish,
     leaves_planes: bool,
@@ -124,10 +124,10 @@ impl Takers<'_> {
         job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file)
     }
 
-    /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just
+    /// How the SMs would decode it. Its pixels may be left to the reader of the output if the SMs would store just
     /// them.
     pub(super) fn planned<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Planned<'a>> {
         let may_leave_planes = self.leaves_planes && self.finish.is_needless(job, Extent::Window);
-        self.cores.plan(job, header, may_leave_planes)
+        self.sms.plan(job, header, may_leave_planes)
     }
 }

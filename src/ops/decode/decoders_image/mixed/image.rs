@@ -5,7 +5,7 @@ use super::super::Job;
 use super::super::files::File;
 use super::super::finish::{ALIGNMENT, Extent, Finish, Stored};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::Planned;
+use crate::gpu::jpeg::sm::Planned;
 use crate::gpu::jpeg::{Picture, Size};
 use crate::memory::DeviceBytes;
 
@@ -20,7 +20,7 @@ pub(super) struct Image<'a> {
     pub(super) bytes: usize,
     /// Set when the engines take it.
     pub(super) picture: Option<Picture<'a>>,
-    /// Set when the cores take it.
+    /// Set when the SMs take it.
     pub(super) planned: Option<Planned<'a>>,
     /// Whether nvJPEG2000 may take it.
     pub(super) is_wavelets: bool,
@@ -73,7 +73,7 @@ impl<'a> Image<'a> {
         if others { 0 } else { self.own_bytes(Extent::Picture) }
     }
 
-    /// Whether the cores leave planes in place of pixels.
+    /// Whether the SMs leave planes in place of pixels.
     fn is_left_as_planes(&self) -> bool {
         self.planned.as_ref().is_some_and(Planned::is_left_as_planes)
     }

@@ -1,5 +1,5 @@
 //! What of a batch is decoded at the same time: files on the engines, others on threads of the host, which also read
-//! the cores' data. It must not know what becomes of pixels.
+//! the SMs' data. It must not know what becomes of pixels.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::Mixed;
+use super::DeviceDecoder;
 use super::image::{Home, Image};
 use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Batch, Data, Scan};
-use crate::gpu::jpeg::{DevicePath, Engines, Size, Task, Turn, Watch};
+use crate::gpu::jpeg::sm::{self, Batch, Data, Scan};
+use crate::gpu::jpeg::{DevicePath, EngineLock, Engines, Size, Task, Watch};
 use crate::gpu::{Staged, demote};
 use crate::operator::{GpuCx, Inputs, Source};
-use crate::ops::decode::decoders_image::files::{File, Files, unseen};
+use crate::ops::decode::decoders_image::files::{File, Files, missing_sample};
 use crate::ops::decode::decoders_image::finish::ALIGNMENT;
 use crate::ops::decode::decoders_image::on_engines::Proving;
 use crate::ops::decode::decoders_image::on_host::decode_on_host;
@@ -34,7 +34,7 @@ pub(super) struct Work<'w> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shares<'s, 'a> {
     pub(super) engines: &'s [(Task<'a>, File<'a>)],
-    pub(super) cores: &'s [(&'s Image<'a>, Option<Home<'a>>)],
+    pub(super) sms: &'s [(&'s Image<'a>, Option<Home<'a>>)],
     pub(super) threads: &'s [&'s Image<'a>],
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Shares<'s, 'a> {
 pub(super) struct Made<'s> {
     /// Places in the engines' share.
     pub(super) refused: Vec<usize>,
-    /// For each image of the cores, where its data was written to; `None`: it is no whole scan.
+    /// For each image of the SMs, where its data was written to; `None`: it is no whole scan.
     pub(super) scans: Vec<(Staged, Option<Scan>)>,
     /// Their tables, as far as these do not depend on that.
     pub(super) prepared: Option<Batch<'s>>,
@@ -53,34 +53,37 @@ fn next_of<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
     items.lock().next()
 }
 
-/// Bytes of data that one thread prepares for the cores before others have begun.
+/// Bytes of data that one thread prepares for the SMs before others have begun.
 const SPREAD_BYTES: usize = 128 << 10;
 
 /// Bytes of a group that caches hold until the device has them.
 const MOST_AWAITED_BYTES: usize = 32 << 20;
 
-impl Mixed {
-    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores'
+impl DeviceDecoder {
+    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the SMs'
     /// data; records the copies of what the threads decoded, or notes it as `unread`.
     pub(super) fn decode<'s>(
         &mut self,
         Work { decoder, files, inputs }: Work<'_>,
         cx: &mut GpuCx<'_>,
         shares: Shares<'s, '_>,
-        turn: Option<Turn>,
+        turn: Option<EngineLock>,
         unread: Option<&mut Unread<'_>>,
     ) -> Result<Made<'s>> {
-        let Shares { engines: tasks, cores, threads } = shares;
+        let Shares { engines: tasks, sms, threads } = shares;
         let engines = self.engines.as_ref().map_or(0, Engines::count);
-        let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
+        let mut turn = EngineLock::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
         let stream = Arc::clone(cx.recorder.stream());
-        let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
+        let bytes: usize = sms.iter().map(|(image, _)| image.file.all.len()).sum();
         // Else the device has another batch meanwhile, and larger groups are out of the caches by themselves.
         let is_awaited = !stream.gpu().is_shared() && (SPREAD_BYTES..MOST_AWAITED_BYTES).contains(&bytes);
-        let planned: Vec<_> = cores
+        let planned: Vec<_> = sms
             .iter()
             .map(|(image, home)| {
-                Ok((image.planned.as_ref().ok_or_else(unseen)?, home.as_ref().map(|home| &home.stored)))
+                Ok((
+                    image.planned.as_ref().ok_or_else(missing_sample)?,
+                    home.as_ref().map(|home| &home.stored),
+                ))
             })
             .collect::<Result<_>>()?;
         let rooms = planned.iter().map(|(planned, _)| planned.coded.room());
@@ -95,7 +98,7 @@ impl Mixed {
             _ => Vec::new(),
         };
         let mut buffers = cx.recorder.fill(&places)?;
-        let for_cores = buffers.split_off(threads.len());
+        let for_sms = buffers.split_off(threads.len());
         let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
         // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the
         // engines' work.
@@ -111,11 +114,11 @@ impl Mixed {
             }
             watch.look();
         };
-        let idle = cores.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
+        let idle = sms.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
         let read = |image: &Image<'_>, out: &mut [u8]| {
             let coded = &image.planned.as_ref()?.coded;
             let data = Data { bytes: coded.data, may_change: image.file.may_change() };
-            let scan = cores::read(data, &coded.layout(), out, idle);
+            let scan = sm::read(data, &coded.layout(), out, idle);
             if is_awaited {
                 demote(out);
             }
@@ -138,12 +141,12 @@ impl Mixed {
                 watch.look();
             }
         };
-        let mut scans = vec![None; cores.len()];
+        let mut scans = vec![None; sms.len()];
         let images = threads.iter().zip(buffers);
-        let data = cores.iter().zip(for_cores).zip(&mut scans);
+        let data = sms.iter().zip(for_sms).zip(&mut scans);
         let few = threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES;
         let (data, images) = (Mutex::new(data), Mutex::new(images));
-        // What the cores wait for first.
+        // What the SMs wait for first.
         let work = || {
             while let Some((((image, _), out), scan)) = next_of(&data) {
                 *scan = read(image, out);
@@ -155,7 +158,7 @@ impl Mixed {
         let prepared = cx.cpu.pool.in_place_scope(|scope| {
             let (work, copying) = (&work, &copying);
             // So little gains nothing from another thread.
-            let helpers = if few { 0 } else { cores.len() + threads.len() };
+            let helpers = if few { 0 } else { sms.len() + threads.len() };
             // First, as the engines wait for it.
             for _ in 1..copying.len() {
                 scope.spawn(move |_| copying.work());
@@ -165,7 +168,7 @@ impl Mixed {
             let lookers = started.as_ref().map_or(1, Proving::threads).min(cx.cpu.pool.current_num_threads());
             proving.get_or_init(|| started);
             call(scope, &prove, lookers - 1);
-            let prepared = self.cores.prepare(&planned)?;
+            let prepared = self.sms.prepare(&planned)?;
             work();
             prove();
             Ok::<_, Error>(prepared)
@@ -188,7 +191,7 @@ impl Mixed {
             match (&image.target, &mut unread) {
                 (Some(target), _) => copies.push((target.clone(), pixels)),
                 (None, Some(unread)) => unread.add(image.index, Source::Elements(pixels.address())),
-                (None, None) => return Err(unseen()),
+                (None, None) => return Err(missing_sample()),
             }
         }
         cx.copy(&copies)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::cpu::exact::Scratch;
-use crate::waiting::Watch;
+use crate::deadline::Watch;
 
 /// A device's memory, with what the kernels do.
 struct Memory(Vec<u8>);

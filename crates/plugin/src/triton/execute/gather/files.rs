@@ -97,7 +97,7 @@ pub(in crate::triton::execute) fn read_files(
     reading: &Reading<'_>,
 ) -> Vec<Option<Duration>> {
     let mut sizes = Vec::new();
-    let mut aside = vec![None; requests.len()];
+    let mut deferred = vec![None; requests.len()];
     for (i, request) in requests.iter_mut().enumerate() {
         let Ok(tensors) = request else { continue };
         let mut named = tensors.inputs.iter().zip(declared);
@@ -118,7 +118,7 @@ pub(in crate::triton::execute) fn read_files(
         let expected = Duration::from_nanos(NANOSECONDS_A_BYTE.saturating_mul(size as u64));
         if size <= room && reading.from.is_some_and(|from| expected > from) {
             tensors.inputs.iter_mut().for_each(Tensor::leave_out);
-            aside.iter_mut().skip(i).take(1).for_each(|aside| *aside = Some(expected));
+            deferred.iter_mut().skip(i).take(1).for_each(|deferred| *deferred = Some(expected));
             continue;
         }
         total = fits.unwrap_or(total);
@@ -138,7 +138,7 @@ pub(in crate::triton::execute) fn read_files(
             *request = Err(error);
         }
     }
-    aside
+    deferred
 }
 
 #[cfg(test)]
@@ -195,8 +195,8 @@ mod tests {
         let mut requests = [asked("large"), asked("small"), asked("small")];
         let wanted = |i| if i == 2 { Err(Error::invalid("too late")) } else { Ok(()) };
         let reading = Reading { wanted: &wanted, from: Some(Duration::from_nanos(100)) };
-        let aside = read_files(&[input()], &mut requests, &memory, &reading);
-        assert_eq!(aside, [Some(Duration::from_nanos(600)), None, None]);
+        let deferred = read_files(&[input()], &mut requests, &memory, &reading);
+        assert_eq!(deferred, [Some(Duration::from_nanos(600)), None, None]);
         let [large, small, late] =
             requests.map(|request| request.map(|mut tensors| tensors.inputs.remove(0)));
         let (large, small) = (large.ok().unwrap(), small.ok().unwrap());

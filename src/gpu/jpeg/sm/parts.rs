@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::gpu::jpeg::cores::scan::room;
+    use crate::gpu::jpeg::sm::scan::room;
 
     /// What both make of `data`.
     fn both(data: &[u8], part_bytes: usize) -> [Option<(Scan, Vec<u8>)>; 2] {

@@ -1,14 +1,14 @@
-//! JPEGs of a batch on the device's own cores, and what becomes of those that turn out to be damaged when the batch has
+//! JPEGs of a batch on the device's SMs, and what becomes of those that turn out to be damaged when the batch has
 //! run. It must not know the other paths.
 
 use super::Job;
-use super::files::{Files, unseen};
+use super::files::{Files, missing_sample};
 use super::finish;
 use super::on_host::decode_on_host;
 use super::reading::{Read, Unread};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, Planned, Recorded, Scan, Scratch};
+use crate::gpu::jpeg::sm::{Batch, Coded, Cut, Planned, Recorded, Scan, Scratch, Sm};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
@@ -69,9 +69,9 @@ pub(super) fn groups<T>(
     groups
 }
 
-/// The cores, as an image decoder uses them.
-pub(super) struct OnCores {
-    cores: Cores,
+/// The SMs, as an image decoder uses them.
+pub(super) struct OnSms {
+    sms: Sm,
     /// Of the batch that was recorded last.
     doubts: Option<Doubts>,
 }
@@ -86,16 +86,16 @@ pub(super) struct Doubts {
     pub(super) slot: Slot,
 }
 
-impl OnCores {
+impl OnSms {
     /// Compiles the kernels for images with `options`.
     ///
     /// # Errors
     /// When they do not compile.
     pub(super) fn open(gpu: &Gpu, format: Format, options: &DecodeOptions) -> Result<Self> {
-        Ok(Self { cores: Cores::open(gpu, format, options.smooth_chroma)?, doubts: None })
+        Ok(Self { sms: Sm::open(gpu, format, options.smooth_chroma)?, doubts: None })
     }
 
-    /// How the cores make of a file what is asked for; whether its planes may be left in place of pixels. `None`: it is
+    /// How the SMs make of a file what is asked for; whether its planes may be left in place of pixels. `None`: it is
     /// for others.
     pub(super) fn plan<'a>(
         &self,
@@ -106,8 +106,8 @@ impl OnCores {
         let coded = Coded::of(header)?;
         // Both have read the same header.
         let same = (coded.width, coded.height) == job.info.stored_size();
-        let takes = same && self.cores.takes(&coded);
-        takes.then(|| self.cores.plan(coded, finish::part(job), may_leave_planes))
+        let takes = same && self.sms.takes(&coded);
+        takes.then(|| self.sms.plan(coded, finish::part(job), may_leave_planes))
     }
 
     /// Makes what tables of a batch do not depend on its data: of pictures, and where their pixels go. `None` without
@@ -123,7 +123,7 @@ impl OnCores {
             return Ok(None);
         }
         let cut = Cut::of(pictures.iter().map(|(planned, _)| planned.coded.data.len()).sum());
-        self.cores.prepare(pictures.iter().copied(), cut).map(Some)
+        self.sms.prepare(pictures.iter().copied(), cut).map(Some)
     }
 
     /// Records what decodes those that have a scan, with the memory of a stream.
@@ -144,7 +144,7 @@ impl OnCores {
             .iter()
             .map(|(place, scan)| Ok((recorder.staged(*place)?, scan.as_ref())))
             .collect::<Result<Vec<_>>>()?;
-        self.cores.record(recorder, scratch, prepared, &scans).map(Some)
+        self.sms.record(recorder, scratch, prepared, &scans).map(Some)
     }
 
     /// Keeps what to look at after the batch.
@@ -157,7 +157,7 @@ impl OnCores {
         self.doubts.is_some()
     }
 
-    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. `read` reads
+    /// Decodes on the host what the SMs could not: its answer is the answer also when it is an error. `read` reads
     /// it, or it is the output. Returns whether outputs change.
     ///
     /// # Errors
@@ -207,8 +207,9 @@ impl OnCores {
             }
             None => {
                 let output = |index: usize| io.outputs().first()?.samples.get(index)?.clone();
-                let pairs =
-                    right.into_iter().map(|(index, image)| Ok((output(index).ok_or_else(unseen)?, image)));
+                let pairs = right
+                    .into_iter()
+                    .map(|(index, image)| Ok((output(index).ok_or_else(missing_sample)?, image)));
                 cx.copy(&pairs.collect::<Result<Vec<_>>>()?)
             }
         })?;

@@ -1,4 +1,4 @@
-//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the
+//! Huffman tables as the SMs read them: ten bits are looked up at once, longer codes by where they are behind the
 //! short ones. It must not know files or devices.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Which part of a batch the engines take from the cores when others want the cores, too: as much as leaves the
+//! Which part of a batch the engines take from the SMs when others want the SMs, too: as much as leaves the
 //! instance time to spare. Pure arithmetic: it must not know devices.
 //!
 //! A batch that the multiprocessors decode is done soonest, but each of its images costs a model behind it 3 us of
@@ -18,12 +18,12 @@ const STEP: f32 = 0.125;
 
 /// What the engines take, from batch to batch.
 #[derive(Debug, Default)]
-pub struct Relief {
+pub struct EngineOffload {
     is_shared: bool,
     part: f32,
 }
 
-impl Relief {
+impl EngineOffload {
     /// The part of the images for the engines, 0 to 1. `others`: the part of the time that others keep the device busy;
     /// `busy`: that the instance works on batches.
     pub fn follow(&mut self, others: f64, busy: f64) -> f32 {
@@ -44,26 +44,26 @@ mod tests {
 
     #[test]
     fn engines_help_only_where_others_want_the_device() {
-        let mut relief = Relief::default();
-        assert_eq!(relief.follow(0.2, 0.1), 0.0);
-        assert_eq!(relief.follow(0.4, 0.1), STEP);
+        let mut offload = EngineOffload::default();
+        assert_eq!(offload.follow(0.2, 0.1), 0.0);
+        assert_eq!(offload.follow(0.4, 0.1), STEP);
         // What others do comes and goes: a little less of it changes nothing.
-        assert_eq!(relief.follow(0.2, 0.1), 2.0 * STEP);
-        assert_eq!(relief.follow(0.1, 0.1), 0.0);
-        assert_eq!(relief.follow(0.2, 0.1), 0.0);
+        assert_eq!(offload.follow(0.2, 0.1), 2.0 * STEP);
+        assert_eq!(offload.follow(0.1, 0.1), 0.0);
+        assert_eq!(offload.follow(0.2, 0.1), 0.0);
     }
 
     #[test]
     fn the_part_follows_the_time_to_spare() {
-        let mut relief = Relief::default();
+        let mut offload = EngineOffload::default();
         for _ in 0..20 {
-            relief.follow(1.0, 0.5);
+            offload.follow(1.0, 0.5);
         }
-        assert_eq!(relief.follow(1.0, 0.8), 1.0);
-        assert_eq!(relief.follow(1.0, 0.95), 1.0 - STEP);
+        assert_eq!(offload.follow(1.0, 0.8), 1.0);
+        assert_eq!(offload.follow(1.0, 0.95), 1.0 - STEP);
         for _ in 0..20 {
-            relief.follow(1.0, 1.0);
+            offload.follow(1.0, 1.0);
         }
-        assert_eq!(relief.follow(1.0, 0.8), 0.0);
+        assert_eq!(offload.follow(1.0, 0.8), 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! How a picture would be decoded on the cores, and the memory that this takes. It must not know devices.
+//! How a picture would be decoded on the SMs, and the memory that this takes. It must not know devices.
 
 use super::coded::Coded;
 use super::part::Part;

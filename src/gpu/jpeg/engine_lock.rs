@@ -14,11 +14,11 @@ const DEVICES: usize = 64;
 static TURNS: [Mutex<()>; DEVICES] = [const { Mutex::new(()) }; DEVICES];
 
 /// A turn, until it is dropped. It ends when all is submitted; what is left of the work then does not hold up others.
-pub struct Turn {
+pub struct EngineLock {
     _held: MutexGuard<'static, ()>,
 }
 
-impl Turn {
+impl EngineLock {
     fn wait(gpu: &Gpu) -> Self {
         Self { _held: of(gpu).lock() }
     }

@@ -3,7 +3,7 @@
 
 use crate::cpu::video::{self, Budget, Coded, Coding};
 use crate::error::{Error, Result};
-use crate::gpu::video::{Codec, Factors, Footage, Signal};
+use crate::gpu::video::{Codec, CodedVideo, Factors, Signal};
 use crate::memory::DeviceBytes;
 
 /// From a picture to the next one, in the engines' unit of time, 10^-7 seconds: as at 25 pictures a second.
@@ -22,7 +22,7 @@ pub trait Takes {
 }
 
 /// Frames that engines decode for somebody.
-pub struct CodedFootage<'v, T> {
+pub struct OpenedVideo<'v, T> {
     coded: Coded<'v>,
     /// Who takes them.
     pub takes: T,
@@ -30,7 +30,7 @@ pub struct CodedFootage<'v, T> {
     at_fault: Option<Error>,
 }
 
-impl<'v, T: Takes> CodedFootage<'v, T> {
+impl<'v, T: Takes> OpenedVideo<'v, T> {
     /// The frames of `coded` for `takes`.
     pub fn new(coded: Coded<'v>, takes: T) -> Self {
         Self { coded, takes, at_fault: None }
@@ -42,7 +42,7 @@ impl<'v, T: Takes> CodedFootage<'v, T> {
     }
 }
 
-impl<T: Takes> Footage for CodedFootage<'_, T> {
+impl<T: Takes> CodedVideo for OpenedVideo<'_, T> {
     fn codec(&self) -> Codec {
         codec_of(self.coded.coding())
     }

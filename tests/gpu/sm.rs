@@ -1,11 +1,11 @@
-//! The decoder on the device's own cores against libjpeg-turbo: files of every kind that it takes, and damaged ones.
+//! The decoder on the device's SMs against libjpeg-turbo: files of every kind that it takes, and damaged ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use gesso::error::Result;
-use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, MAX_SHRINK, Part, Planned, Scan, Scratch};
+use gesso::gpu::jpeg::sm::{Coded, Cut, MAX_SHRINK, Part, Planned, Scan, Scratch, Sm};
 use gesso::gpu::jpeg::{Format, Path};
 use gesso::gpu::{Gpu, Recorder};
 use gesso::memory::DeviceBytes;
@@ -85,11 +85,11 @@ fn reduced(file: &[u8], format: Format, smooth: bool, shrink: u32) -> Vec<u8> {
 /// Decodes a batch: pixels, or `None` for an image that the device or the look at its data calls damaged.
 fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let Way { format, cut, smooth, part } = way;
-    let mut cores = Cores::open(gpu, format, smooth).unwrap();
+    let mut sms = Sm::open(gpu, format, smooth).unwrap();
     let plan = |file| {
-        let coded = Coded::read(file).filter(|coded| cores.takes(coded))?;
+        let coded = Coded::read(file).filter(|coded| sms.takes(coded))?;
         let part = part(&coded);
-        Some(cores.plan(coded, part, false))
+        Some(sms.plan(coded, part, false))
     };
     let planned: Vec<Option<Planned<'_>>> = files.iter().map(|file| plan(file)).collect();
     let taken: Vec<&Planned<'_>> = planned.iter().flatten().collect();
@@ -105,11 +105,11 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
         DeviceBytes::of(&buffer, 0, bytes(planned))
     };
     let targets: Vec<DeviceBytes<'_>> = taken.iter().map(target).collect();
-    let batch = cores.prepare(taken.iter().copied().zip(targets.iter().map(Some)), cut).unwrap();
+    let batch = sms.prepare(taken.iter().copied().zip(targets.iter().map(Some)), cut).unwrap();
     let placed = places.into_iter().zip(&scans);
     let placed: Vec<_> =
         placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();
-    let report = cores.record(recorder, (&mut Scratch::default(), 0), batch, &placed).unwrap().report;
+    let report = sms.record(recorder, (&mut Scratch::default(), 0), batch, &placed).unwrap().report;
     // Only pictures with a scan have a place in the report.
     let mut decoded = 0..;
     let mut downloads = scans.iter().zip(&targets).map(|(scan, target)| {
@@ -172,7 +172,7 @@ fn check(way: Way, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Rec
         for ((recipe, file), pixels) in recipes.into_iter().zip(&files).zip(pixels) {
             let Some(pixels) = pixels else {
                 let takes = Coded::read(file)
-                    .is_some_and(|coded| Cores::open(&gpu, format, false).unwrap().takes(&coded));
+                    .is_some_and(|coded| Sm::open(&gpu, format, false).unwrap().takes(&coded));
                 if takes {
                     unresolved.push(recipe);
                 }
@@ -324,13 +324,13 @@ fn on_cpu(file: &[u8]) -> Result<Vec<f64>> {
     Ok(pixels.into_iter().map(f64::from).collect())
 }
 
-/// In a pipeline: what the cores cannot decode is made once more on the host, and a batch without damage costs one
+/// In a pipeline: what the SMs cannot decode is made once more on the host, and a batch without damage costs one
 /// wait.
 #[test]
 fn a_pipeline_answers_damage_as_the_cpu_does() {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
-    let mut on_device = instance_on(Some(&gpu), "rgb", Some(Path::Cores));
+    let mut on_device = instance_on(Some(&gpu), "rgb", Some(Path::Sm));
     let whole: Vec<Vec<u8>> = (0..60).map(|seed| Recipe::random(seed, 200).encode().file).collect();
     let (whole, _) = resolved(&gpu, &mut recorder, whole);
     let mut mended = 0;
@@ -341,14 +341,14 @@ fn a_pipeline_answers_damage_as_the_cpu_does() {
         };
         let files: Vec<Vec<u8>> = whole.iter().enumerate().map(file).collect();
         // So many files are cut like this in the pipeline too.
-        let on_cores = decode(&gpu, &mut recorder, Way::plain(Format::Rgb, Cut::ALL[0]), &files);
+        let on_sms = decode(&gpu, &mut recorder, Way::plain(Format::Rgb, Cut::ALL[0]), &files);
         let found = run(&mut on_device, &files);
         let counters = on_device.counters();
         println!("round {round}: {counters:?}");
         assert!(round > 0 || (counters.uploads, counters.waits) == (1, 1), "{counters:?}");
-        for (i, ((file, found), on_cores)) in files.iter().zip(&found).zip(&on_cores).enumerate() {
+        for (i, ((file, found), on_sms)) in files.iter().zip(&found).zip(&on_sms).enumerate() {
             let label = format!("file {i} of round {round}");
-            match (found, on_cpu(file), on_cores) {
+            match (found, on_cpu(file), on_sms) {
                 (Ok((_, found)), _, Some(pixels)) => {
                     assert!(found.iter().zip(pixels).all(|(a, b)| *a == f64::from(*b)), "{label}");
                 }
@@ -386,7 +386,7 @@ fn operators_behind_see_what_was_mended() {
             Device::Gpu => Pipeline::load_moved_to_device(PIPELINE),
             Device::Cpu => Pipeline::load(PIPELINE, device),
         };
-        let preferences = Preferences { jpeg_path: Some(Path::Cores), ..Preferences::default() };
+        let preferences = Preferences { jpeg_path: Some(Path::Sm), ..Preferences::default() };
         let mut instance = pipeline.unwrap().instance_with(Some(2), gpu, &preferences).unwrap();
         let outcome = instance.run(files.len(), vec![encoded(&files)], &mut Keep).unwrap();
         let batch = instance.to_host(&outcome.outputs[0]).unwrap();

@@ -1,4 +1,4 @@
-//! The data of a scan as the cores read it: bits only. Stuffed zeros and restart markers are taken out. It must not
+//! The data of a scan as the SMs read it: bits only. Stuffed zeros and restart markers are taken out. It must not
 //! know what the bits mean.
 //!
 //! ```text

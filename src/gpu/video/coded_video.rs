@@ -51,7 +51,7 @@ device_struct! {
 }
 
 /// A part of a video that begins with a key frame.
-pub trait Footage {
+pub trait CodedVideo {
     /// Its codec.
     fn codec(&self) -> Codec;
 
@@ -79,7 +79,7 @@ pub trait Footage {
     fn is_done(&self) -> bool;
 }
 
-impl<F: Footage + ?Sized> Footage for &mut F {
+impl<F: CodedVideo + ?Sized> CodedVideo for &mut F {
     fn codec(&self) -> Codec {
         (**self).codec()
     }

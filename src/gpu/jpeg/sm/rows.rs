@@ -349,8 +349,8 @@ const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 112 &&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::jpeg::cores::Colour;
-    use crate::gpu::jpeg::cores::Component;
+    use crate::gpu::jpeg::sm::Colour;
+    use crate::gpu::jpeg::sm::Component;
 
     /// Segments of so many bits, as a scan has them.
     fn segments(bits: &[u32], cut: Cut) -> Vec<Segment> {

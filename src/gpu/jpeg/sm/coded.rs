@@ -1,4 +1,4 @@
-//! Which JPEGs the device's cores take, and what they have to know of one: sequential, 8 bits, one scan of one or three
+//! Which JPEGs the device's SMs take, and what they have to know of one: sequential, 8 bits, one scan of one or three
 //! components, each as fine as the finest, or a half or a quarter of it. It must not know how they decode.
 
 use arrayvec::ArrayVec;
@@ -63,7 +63,7 @@ pub struct Component {
     pub pair: usize,
 }
 
-/// A file that the cores take.
+/// A file that the SMs take.
 #[derive(Debug, Clone)]
 pub struct Coded<'a> {
     /// Columns as stored.
@@ -127,14 +127,14 @@ impl<'a> Coded<'a> {
         let halved =
             |largest: usize, own: usize| largest.is_multiple_of(own) && (largest / own).is_power_of_two();
         let even = |component: &Component| halved(across, component.across) && halved(down, component.down);
-        let sides = [self.width, self.height].iter().all(|side| (1..=limits::MAX_CORES_SIDE).contains(side));
+        let sides = [self.width, self.height].iter().all(|side| (1..=limits::MAX_SM_SIDE).contains(side));
         let pixels = (self.width * self.height) as u64;
         sides
             && pixels <= limits::MAX_IMAGE_PIXELS
             && self.components.iter().all(even)
             && self.blocks() <= MAX_BLOCKS
             && self.layout().fits(self.data.len())
-            && self.room() <= limits::MAX_CORES_SCAN_BYTES
+            && self.room() <= limits::MAX_SM_SCAN_BYTES
     }
 
     /// The largest factors, across and down.

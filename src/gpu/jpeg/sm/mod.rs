@@ -1,9 +1,9 @@
-//! Decoding on the device's own cores: a batch is seven launches, or nine when chroma is smooth or a picture is
+//! Decoding on the device's SMs: a batch is seven launches, or nine when chroma is smooth or a picture is
 //! reduced, whatever its pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It
 //! must not know operators.
 //!
 //! ```text
-//! Header -> Coded       what the cores take, and the tables that are in use
+//! Header -> Coded       what the SMs take, and the tables that are in use
 //! Coded -> Planned      how a part of it is made
 //! Huffman -> Lookup     a table as the device reads it
 //! data -> Scan          bits without stuffing and markers, in the staging slab: by the caller's threads
@@ -54,8 +54,8 @@ pub struct Recorded {
     pub planes: Vec<Option<DeviceBytes<'static>>>,
 }
 
-/// The cores of a device, as one instance of an operator uses them.
-pub struct Cores {
+/// The SMs of a device, as one instance of an operator uses them.
+pub struct Sm {
     format: Format,
     /// Whether chroma is upsampled smoothly.
     smooth: bool,
@@ -63,7 +63,7 @@ pub struct Cores {
     tables: Tables,
 }
 
-impl Cores {
+impl Sm {
     /// Compiles the kernels.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
     Ok(recorder.stage(bytemuck::cast_slice(rows))?.address())
 }
 
-/// Every kernel of the cores.
+/// Every kernel of the SMs.
 pub fn kernels() -> Vec<KernelSpec> {
     Kernels::new().into_list()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Who waits for a batch. Threads that work on it ask now and then.
-pub trait Waiting: Sync {
+/// Until when a batch is wanted. Threads that work on it ask now and then.
+pub trait Deadline: Sync {
     /// Asks for sample `sample` of the batch, or, for `None`, whether anybody may still wait for the batch at all.
     ///
     /// # Errors
@@ -20,17 +20,17 @@ pub trait Waiting: Sync {
     }
 }
 
-/// Somebody who waits as long as it takes.
-pub struct Forever;
+/// None: the batch is wanted however long it takes.
+pub struct NoDeadline;
 
-impl Waiting for Forever {
+impl Deadline for NoDeadline {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         Ok(())
     }
 }
 
-/// Somebody who waits as long as the function says so.
-impl<F: Fn() -> bool + Sync> Waiting for F {
+/// A function that says whether the batch is still wanted.
+impl<F: Fn() -> bool + Sync> Deadline for F {
     fn check(&self, _sample: Option<usize>) -> Result<()> {
         match self() {
             true => Ok(()),
@@ -44,7 +44,7 @@ const WORK_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// What threads ask while they work on one sample.
 pub struct Watch<'w> {
-    waiting: &'w dyn Waiting,
+    deadline: &'w dyn Deadline,
     sample: Option<usize>,
     /// Since the last look, about: what threads count at the same moment may be lost.
     work: AtomicUsize,
@@ -53,14 +53,14 @@ pub struct Watch<'w> {
 impl Watch<'static> {
     /// For work that takes as long as it takes.
     pub fn forever() -> Self {
-        Watch::new(&Forever, None)
+        Watch::new(&NoDeadline, None)
     }
 }
 
 impl<'w> Watch<'w> {
     /// For sample `sample`, for which `waiting` waits.
-    pub fn new(waiting: &'w dyn Waiting, sample: Option<usize>) -> Self {
-        Self { waiting, sample, work: AtomicUsize::new(0) }
+    pub fn new(deadline: &'w dyn Deadline, sample: Option<usize>) -> Self {
+        Self { deadline, sample, work: AtomicUsize::new(0) }
     }
 
     /// Counts some `work` that is done, in pixels or bytes, and asks when it has become much.
@@ -68,7 +68,7 @@ impl<'w> Watch<'w> {
     /// # Errors
     /// Those of [`Watch::check`].
     #[inline]
-    pub fn spend(&self, work: usize) -> Result<()> {
+    pub fn charge(&self, work: usize) -> Result<()> {
         let total = self.work.load(Ordering::Relaxed).saturating_add(work);
         if total < WORK_BETWEEN_LOOKS {
             self.work.store(total, Ordering::Relaxed);
@@ -83,16 +83,16 @@ impl<'w> Watch<'w> {
     /// # Errors
     /// Why nobody waits for the sample any more. It stays so.
     pub fn check(&self) -> Result<()> {
-        self.waiting.check(self.sample)
+        self.deadline.check(self.sample)
     }
 
     /// Asks before work that cannot be interrupted and takes `expected`.
     ///
     /// # Errors
     /// Unavailable when nobody waits that long.
-    pub fn lasts(&self, expected: Duration) -> Result<()> {
+    pub fn ensure_time(&self, expected: Duration) -> Result<()> {
         self.check()?;
-        match self.waiting.left() {
+        match self.deadline.left() {
             Some(left) if left < expected => Err(Error::new(
                 ErrorKind::Unavailable,
                 format!(
@@ -128,7 +128,7 @@ mod tests {
 
     struct For(Duration);
 
-    impl Waiting for For {
+    impl Deadline for For {
         fn check(&self, _sample: Option<usize>) -> Result<()> {
             if self.0.is_zero() { Err(Error::invalid("late")) } else { Ok(()) }
         }
@@ -142,20 +142,20 @@ mod tests {
     fn the_clock_is_looked_at_when_work_has_become_much() {
         let late = For(Duration::ZERO);
         let watch = Watch::new(&late, None);
-        assert!(watch.spend(WORK_BETWEEN_LOOKS - 1).is_ok());
-        assert!(watch.spend(1).is_err());
-        assert!(watch.spend(1).is_ok());
+        assert!(watch.charge(WORK_BETWEEN_LOOKS - 1).is_ok());
+        assert!(watch.charge(1).is_err());
+        assert!(watch.charge(1).is_ok());
         assert!(watch.check().is_err());
-        assert!(Watch::forever().spend(usize::MAX).is_ok());
+        assert!(Watch::forever().charge(usize::MAX).is_ok());
     }
 
     #[test]
     fn work_that_cannot_be_interrupted_begins_if_it_will_end_in_time() {
         let second = For(Duration::from_secs(1));
         let watch = Watch::new(&second, None);
-        assert!(watch.lasts(Duration::from_secs(1)).is_ok());
-        let error = watch.lasts(Duration::from_secs(2)).unwrap_err().to_string();
+        assert!(watch.ensure_time(Duration::from_secs(1)).is_ok());
+        let error = watch.ensure_time(Duration::from_secs(2)).unwrap_err().to_string();
         assert_eq!(error, "is expected to take 2000 ms, of the time for its request 1000 ms are left");
-        assert!(Watch::forever().lasts(Duration::MAX).is_ok());
+        assert!(Watch::forever().ensure_time(Duration::MAX).is_ok());
     }
 }

@@ -119,7 +119,7 @@ impl Samples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::jpeg::cores::{Colour, Component};
+    use crate::gpu::jpeg::sm::{Colour, Component};
 
     fn coded(size: [usize; 2], factors: [[usize; 2]; 3]) -> Coded<'static> {
         let component = |[across, down]: [usize; 2]| Component { across, down, table: 0, pair: 0 };
