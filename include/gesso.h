@@ -127,8 +127,8 @@ typedef struct {
   const char *layout;
   // A `gesso_dtype`; `GESSO_DTYPE_ANY` when it is not fixed.
   int32_t dtype;
-  // A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is
-  // made.
+  // A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it
+  // is made.
   int32_t device;
   // Dimensions of a sample; -1 when not even that is fixed.
   int32_t ndim;
@@ -149,15 +149,15 @@ typedef struct {
   // Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any
   // values then, and the library copies first what it would else look at twice. 0: it must not change.
   int32_t inputs_may_change;
-  // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds
-  // them up. 0: all. Where the driver gives no part of a GPU (it does from CUDA 12.4 on), an instance with a number of
-  // them is `GESSO_STATUS_UNAVAILABLE`.
+  // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver
+  // rounds them up. 0: all. Where the driver gives no part of a GPU (it does from CUDA 12.4 on), an instance with a
+  // number of them is `GESSO_STATUS_UNAVAILABLE`.
   size_t gpu_multiprocessors;
-  // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU,
-  // whose pixels differ by a level, are not used then.
+  // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the
+  // GPU, whose pixels differ by a level, are not used then.
   int32_t deterministic;
-  // The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but these.
-  // Null: all. It is read while the instance is made, not later.
+  // The formats of files that are decoded, with commas between: `jpeg,png` are these alone, `-avif,-av1` all but
+  // these. Null: all. It is read while the instance is made, not later.
   const char *formats;
 } gesso_instance_options;
 
@@ -165,8 +165,8 @@ typedef struct {
 typedef struct {
   // `sizeof(gesso_sample)`; the same in all samples of an input.
   size_t struct_size;
-  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there
-  // are none.
+  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when
+  // there are none.
   const void *data;
   // Its extents; not read when `ndim` is 0.
   const int64_t *shape;
@@ -182,13 +182,13 @@ typedef struct {
   const char *name;
   // The `gesso_dtype` of every sample.
   int32_t dtype;
-  // The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the input
-  // says so; what writes the memory must be done.
+  // The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the
+  // input says so; what writes the memory must be done.
   int32_t device;
   // As many as the batch has.
   const gesso_sample *samples;
-  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is
-  // refused.
+  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares
+  // is refused.
   const char *layout;
   // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be
   // null. Operators hand them on, and `GetProperty` gives them as `source_info`. Null: nobody knows.
@@ -215,8 +215,8 @@ typedef struct {
   const int64_t *shape;
   // One letter for each dimension; empty when there is none.
   const char *layout;
-  // Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody
-  // knows.
+  // Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when
+  // nobody knows.
   const char *origin;
 } gesso_tensor;
 
@@ -224,18 +224,18 @@ typedef struct {
 typedef struct {
   // `sizeof(gesso_target)` of the library.
   size_t struct_size;
-  // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the
-  // result.
+  // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of
+  // the result.
   void *data;
   // The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that
   // they are made there, and only memory of the instance's own GPU.
   int32_t device;
 } gesso_target;
 
-// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null)
-// and lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread
-// that runs the batch, once for each sample that did not fail. The memory must stay until the run returns. Returns 0;
-// anything else fails the sample. Must not throw and must not call functions of the same instance.
+// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is
+// null) and lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the
+// thread that runs the batch, once for each sample that did not fail. The memory must stay until the run returns.
+// Returns 0; anything else fails the sample. Must not throw and must not call functions of the same instance.
 typedef int32_t (*gesso_allocate)(void *user,
                                   size_t output,
                                   size_t sample,
@@ -312,8 +312,8 @@ typedef struct {
 
 // An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or
 // the `gesso_status` to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has
-// states of its own, and uses one from one thread at a time; but `run_cpu` is called by several at once, for samples of
-// one batch.
+// states of its own, and uses one from one thread at a time; but `run_cpu` is called by several at once, for samples
+// of one batch.
 //
 // The structs that functions get are as large as they say, which may be more or less than in the operator's header:
 // elements of arrays are reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
@@ -330,8 +330,8 @@ typedef struct {
   size_t max_inputs;
   // Outputs, at least one.
   size_t output_count;
-  // Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load. Null:
-  // none.
+  // Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load.
+  // Null: none.
   const char *const *arguments;
   // Makes the state of one instance of the operator from its arguments, those that are tensors last. May be null.
   int32_t (*create)(const gesso_argument *arguments,
@@ -439,8 +439,8 @@ size_t gesso_pipeline_max_batch_size(const gesso_pipeline *pipeline);
 // 1 if instances of the pipeline need a GPU, else 0. Any thread.
 int32_t gesso_pipeline_needs_gpu(const gesso_pipeline *pipeline);
 
-// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be
-// null.
+// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may
+// be null.
 //
 // `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed
 // before. Any thread; instances of one pipeline are independent of one another.
@@ -465,8 +465,8 @@ gesso_status gesso_instance_run(const gesso_instance *instance,
                                 gesso_result **result);
 
 // `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The
-// memory must stay until the call returns, and as long as the result is asked for those samples. When this returns, the
-// memory is written.
+// memory must stay until the call returns, and as long as the result is asked for those samples. When this returns,
+// the memory is written.
 //
 // Ownership and threads as for `gesso_instance_run`.
 gesso_status gesso_instance_run_into(const gesso_instance *instance,
@@ -477,9 +477,9 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      void *user,
                                      gesso_result **result);
 
-// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the
-// samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where they
-// are made, on the host or on the GPU.
+// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds
+// the samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where
+// they are made, on the host or on the GPU.
 //
 // `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed
 // before. Any thread.
@@ -500,8 +500,8 @@ gesso_status gesso_stream_feed(const gesso_stream *stream,
                                size_t count,
                                const gesso_input *input);
 
-// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it
-// is until `gesso_stream_next` has given a null `*result`, which is the end of all that was fed, or the stream was
+// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as
+// it is until `gesso_stream_next` has given a null `*result`, which is the end of all that was fed, or the stream was
 // freed.
 //
 // Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
@@ -584,15 +584,15 @@ gesso_status gesso_result_dlpack(const gesso_result *result,
                                  size_t sample,
                                  DLManagedTensor **tensor);
 
-// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in
-// the process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any
-// thread.
+// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays
+// in the process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there.
+// Any thread.
 gesso_status gesso_load_operators(const char *path);
 
 // Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a
-// null pointer. The structs and all that they point at must stay as long as the process. Pipelines that are loaded from
-// then on may use them. After an error none of them is there. Any thread; the functions are called by threads of the
-// library, too.
+// null pointer. The structs and all that they point at must stay as long as the process. Pipelines that are loaded
+// from then on may use them. After an error none of them is there. Any thread; the functions are called by threads of
+// the library, too.
 gesso_status gesso_register_operators(const gesso_operator *const *table);
 
 // The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Changes one sample of recorded batches into one that nobody would send, and tells where others notice: fail or
 change.
 
