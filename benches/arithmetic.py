@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What resizing takes with each `arithmetic`, on a GPU or on one thread of the CPU: 500 x 375 pixels to about 224.
 
     benches/arithmetic.py [--device gpu] [--batch 128 512] [--runs 20]

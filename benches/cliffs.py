@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Where more at once is slower: decode + resize to 224x224 + normalize in process on a GPU, by size, batch and batches
 at a time (lanes).
 

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """How long a client with small images waits while another sends what takes long, to the same model on two cores.
 
     benches/neighbours.py                          all attacks, 20 s each, on a server of its own

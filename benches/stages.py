@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What each kernel takes that decodes JPEGs on a device's cores and resizes them, alone: CUDA events, medians of 20
 runs.
 

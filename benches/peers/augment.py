@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What a graph of hundreds of small operators costs a batch: automatic augmentation in Gesso and in DALI, in turn.
 
     benches/peers/augment.py [--gpu] [--threads 2] [--batch 1 8 64] [--side 32 224] [--rounds 3]

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Decode + resize to 224x224 + normalize, in process: Gesso, DALI and Pillow with numpy on the same files, in turn.
 
     benches/peers/compare.py [--threads 2] [--batch 32] [--rounds 5]

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Decode + resize to 224x224 + normalize on one CPU thread, with each `arithmetic`, beside Pillow's and torchvision's
 own chains, in turn.
 

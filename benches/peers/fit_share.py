@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Fits the constants of src/gpu/jpeg/share.rs to what `cargo bench --bench sweep -- --json FILE` measured.
 
     benches/peers/fit_share.py FILE [--quality-from 75]

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Decode + resize to 224x224 + normalize in process on a GPU: Gesso and the peers that are installed, in turn in the
 same run.
 

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """JPEG decoding on one CPU thread as Python sees it: Gesso, DALI and Pillow on the same files, in turn.
 
     jpeg_python.py [--rounds 9] FOLDER...

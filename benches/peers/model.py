@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """A model and its preprocessing on one GPU, in one process: images/s of both together, Gesso and DALI in turn.
 
     benches/peers/model.py                                        two models, batches of 128 and 32

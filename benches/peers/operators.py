@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Operators one by one: Gesso and DALI on the same serialized pipelines and inputs, in turn.
 
     benches/peers/operators.py [NAME ...] [--gpu] [--threads 1 2] [--batch 16] [--rounds 3] [--seconds 0.4] [--below

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What Python costs, in DALI's package and in Gesso's, in one run on the host's CPU:
 
     import       a fresh interpreter that imports the package, less one that imports numpy

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Decode + resize to 224x224 + normalize through a real Triton server: throughput, latency, and where the time went.
 
     benches/peers/triton.py                            on the GPU: compressed images in system shared memory, tensors out

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Frames a second out of videos, on two cores: Gesso beside DALI (VP8, VP9 and Motion JPEG, which are all that it
 decodes on a CPU) and FFmpeg (the package `av`): decoding alone, and decoding with a resize of every frame to 224 x 224.
 

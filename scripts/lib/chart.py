@@ -10,16 +10,7 @@ import io
 from typing import NamedTuple
 
 # Told apart by eyes that see colours differently, and on white (Okabe and Ito, grey in place of yellow).
-COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#000000",
-    "#888888",
-)
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#888888")
 # Of a panel, in inches, and of the title and the legend above all of them.
 WIDTH, HEIGHT, HEAD = 5.5, 3.0, 0.7
 # Entries of the legend in a row, for each column of panels.

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What scripts/fuzz does when its program is built: runs one target after the other, tells what each did, and writes a
 report.
 

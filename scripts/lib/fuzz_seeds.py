@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Writes what fuzzing starts from: files of the tests' data, one folder for each target.
 
     fuzz_seeds.py FOLDER

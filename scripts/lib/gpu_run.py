@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Tests and measures Gesso on this machine, from the folder that scripts/gpu-bundle packed. Needs only Python's own
 modules.
 

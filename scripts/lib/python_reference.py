@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Prints docs/reference/python-api.md: every public name of the Python package with its signature and docstring.
 
 PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py >

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """DALI's own Python tests: runs them, with DALI or with Gesso in its place, and writes docs/reports/python-suite.md
 from two such runs.
 

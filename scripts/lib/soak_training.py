@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Trains on tiny images for a long time, as far as the loader is concerned, and tells whether it grows: memory,
 threads, open files, processes.
 

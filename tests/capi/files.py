@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Decodes changed files of images, sounds and videos through the C API, and tells of panics, crashes, hangs, and what
 takes long or much memory.
 

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Runs changed pipelines on changed inputs through the C API, and tells of panics, crashes, hangs, and memory beyond
 bounds.
 

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Changes one sample of recorded batches into one that nobody would send, and tells where others notice: fail or
 change.
 
@@ -15,8 +15,9 @@ import random
 import sys
 from ctypes import byref, c_char_p, c_size_t, c_void_p
 
+# `hostile` finds the others.
+from hostile import OK, THREADS, Cases, InstanceOptions, Library, batch_of  # isort: skip
 from harness import plugin_path
-from hostile import OK, THREADS, Cases, InstanceOptions, Library, batch_of
 from library import Tensor
 
 # Those that SECURITY.md names, and merged branches: what a sample draws there depends on who else takes its branch, and

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """What arguments take: one value, a tuple, a list, an array, a number of numpy's, an enumeration, a `DataNode`, text.
 Every argument of every operator that draw.py draws is given in all of these forms, in DALI and in Gesso: both take it
 or both refuse it, and the outputs are equal.

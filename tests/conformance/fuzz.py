@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Random pipelines, in real DALI and in Gesso: the same file, the same bytes, compared.
 
     fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Records what real DALI answers, for tests/conformance: small pipelines, their inputs and their outputs.
 
     record.py [MODULE ...]      records cases/MODULE.py (default: all) into data/MODULE.zip

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Random pipelines, written in Python twice: with DALI's package and with Gesso's. The files say the same up to names,
 each package runs the other's file, and all outputs are equal; sums of floats and averages of pixels but to the
 tolerance that fuzz.py has for them.

@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Asks an installed DALI which operators it has and what each of them takes, and writes that to dali-arguments.json
 beside this file: facts to compare our own table with. Needs the package nvidia-dali-cuda130, no GPU.
 

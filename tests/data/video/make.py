@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Makes the clips beside it, and `index.json`: their sizes and a sum over the RGB values of every frame.
 
 The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy imageio-ffmpeg), which

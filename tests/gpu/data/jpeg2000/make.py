@@ -1,4 +1,4 @@
-# !/usr/bin/env python3
+#!/usr/bin/env python3
 """Makes the files beside it: drawn here, encoded by OpenJPEG in Pillow (pip install pillow numpy)."""
 
 import pathlib
