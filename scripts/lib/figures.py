@@ -201,9 +201,8 @@ def main(words):
     stale = [path for path, text in made().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if options.check:
         for path in stale:
-            print(
-                f"{path.relative_to(ROOT)} is not what benches/results says: run `.venv/bin/python scripts/lib/figures.py`"
-            )
+            name = path.relative_to(ROOT)
+            print(f"{name} is not what benches/results says: run `.venv/bin/python scripts/lib/figures.py`")
         return bool(stale)
     for path, text in made().items():
         path.write_text(text, encoding="utf-8")

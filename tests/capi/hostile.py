@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import numpy as np

@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "examples" / "python")]
 
+from ctypes_without_the_package import GessoError, Pipeline  # noqa: E402
 from harness import plugin_path  # noqa: E402
 from recorded import cases  # noqa: E402
-from ctypes_without_the_package import GessoError, Pipeline  # noqa: E402
 
 
 @pytest.fixture
