@@ -278,7 +278,10 @@ def arguments():
         "--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold"
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw images/s by batch, a panel for each size")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.svg and not chart.can_draw():
+        parser.error("--svg needs matplotlib: measure with --json, then draw with --from where it is installed")
+    return options
 
 
 def main():

@@ -262,7 +262,10 @@ def arguments():
     parser.add_argument(
         "--svg", type=Path, metavar="FILE", help="also draw images/s and latency by batch, two panels for each size"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.svg and not chart.can_draw():
+        parser.error("--svg needs matplotlib: measure with --json, then draw with --from where it is installed")
+    return options
 
 
 def measure_all(driver, options):

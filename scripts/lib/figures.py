@@ -1,7 +1,7 @@
 """Tables and charts of measurements, made of the records in benches/results, so that no page has a number of its own.
 
-    python3 scripts/lib/figures.py            writes all of them anew
-    python3 scripts/lib/figures.py --check    exit status 1 if one is not what its records say
+    .venv/bin/python scripts/lib/figures.py            writes all of them anew
+    .venv/bin/python scripts/lib/figures.py --check    exit status 1 if one is not what its records say
 
 A record is a JSON file SERIES.DATE.json; `records.py` says what is in it. A page shows one between two comments,
 `<!-- figures: WHAT -->` and `<!-- end -->`, where WHAT is one of
@@ -201,7 +201,8 @@ def main(words):
     stale = [path for path, text in made().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if options.check:
         for path in stale:
-            print(f"{path.relative_to(ROOT)} is not what benches/results says: run `python3 scripts/lib/figures.py`")
+            name = path.relative_to(ROOT)
+            print(f"{name} is not what benches/results says: run `.venv/bin/python scripts/lib/figures.py`")
         return bool(stale)
     for path, text in made().items():
         path.write_text(text, encoding="utf-8")

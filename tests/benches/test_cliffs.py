@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import cliffs
 import pytest
 from cliffs import Cell
+from drawing import lines
 
 # Images/s go up with batches and lanes, but with two lanes from 512 on; the largest is no more to be had, and one
 # hangs.
@@ -132,8 +133,7 @@ def test_a_run_measures_each_cell_and_reports_cliffs_and_failures(started, tmp_p
     }
     figures = {"images_per_second": 1000 / 41, "p50_us": 1, "p99_us": 2, "gpu_bytes": 3, "counters": "c"}
     assert written["cells"][0] == {"size": "64x64", "batch": 1, "lanes": 1, **figures}
-    polylines = tree.parse(svg).findall(".//{http://www.w3.org/2000/svg}polyline")
-    assert [len(line.get("points").split()) for line in polylines] == [5, 4, 4] * 2
+    assert [list(map(len, corners)) for corners in lines(tree.parse(svg)).values()] == [[5, 5], [4, 4], [4, 4]]
 
     # What is in the file is not measured again, and is enough for the report.
     again, asked = started(*OPTIONS, "--batches", "1", "2", "4", "--json", file)

@@ -12,6 +12,7 @@ import gpu_peers
 import make_bench_images
 import numpy as np
 import pytest
+from drawing import lines, texts
 
 import gpu
 
@@ -94,10 +95,8 @@ def test_a_run_names_what_fails_and_goes_on(started, tmp_path):
     found = {(one["peer"], one["batch"]) for one in written["rows"]}
     assert ("torchvision", 1) in found and ("nvImageCodec", 1) not in found
     assert {one.get("difference") for one in written["rows"]} == {None, 0.01}
-    texts = [one.text for one in tree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Gesso, 1 lane", "Gesso, 2 lanes", "DALI", "torchvision", "64x64", "64x64, latency", "images/s"} <= set(
-        texts
-    )
+    expected = {"Gesso, 1 lane", "Gesso, 2 lanes", "DALI", "torchvision", "64x64", "64x64, latency", "images/s"}
+    assert expected <= set(texts(tree.parse(svg)))
 
     # What is in the file is enough for the table and the picture.
     again = started("--from", file, file, "--svg", svg)
@@ -122,7 +121,7 @@ def test_all_peers_and_four_numbers_of_lanes_have_a_colour():
     drawn = tree.fromstring(
         gpu.picture([row(name, batch, size=size) for name in names for batch in (1, 8) for size in ("a", "b")], "title")
     )
-    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polyline"))) == 4 * len(names)
+    assert sum(map(len, lines(drawn).values())) == 4 * len(names)
 
 
 def test_of_several_files_the_medians_are_shown():

@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "examples" / "python"
 
 import hostile  # noqa: E402
 from harness import plugin_path  # noqa: E402
-from hostile import INTERNAL, OK, Library, Options, batch_of, begin_peak, follow, peak_bytes, report  # noqa: E402
+from hostile import INTERNAL, OK, InstanceOptions, Library, batch_of, begin_peak, follow, peak_bytes, report  # noqa: E402
 from mutate import Mutator  # noqa: E402
 from recorded import DATA, cases  # noqa: E402
 
@@ -97,7 +97,7 @@ class Decoders:
         self.c, self.error, self.instances = library.c, library.error, {}
         for name, file in pipelines().items():
             planned, instance = c_void_p(), c_void_p()
-            options = Options(ctypes.sizeof(Options), 1, 0, 0)
+            options = InstanceOptions(ctypes.sizeof(InstanceOptions), 1)
             if (
                 self.c.gesso_pipeline_load(file, c_size_t(len(file)), 0, byref(planned)) != OK
                 or self.c.gesso_instance_create(planned, byref(options), byref(instance)) != OK

@@ -22,18 +22,20 @@ import sys
 import tempfile
 import threading
 import time
-from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "examples" / "python")]
+sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "python" / "gesso" / "_native")]
 
 from harness import plugin_path  # noqa: E402
+
+# The declarations alone: the package would load a library of its own.
+from library import Input, InstanceOptions, Sample  # noqa: E402
 from mutate import DTYPES, Mutator  # noqa: E402
 from recorded import DATA, cases  # noqa: E402
-from run import Input, Sample  # noqa: E402
 
 # Images of all formats.
 FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz", "jxl.npz")]
@@ -48,33 +50,6 @@ MOST_BYTES = 2 << 30
 MOST_ADDRESSES = 6 << 30
 HUNG_SECONDS = 60
 THREADS = 2
-
-
-class Tensor(ctypes.Structure):
-    """gesso_tensor"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("data", c_void_p),
-        ("bytes", c_size_t),
-        ("dtype", c_int32),
-        ("device", c_int32),
-        ("device_id", c_int32),
-        ("ndim", c_int32),
-        ("shape", POINTER(c_int64)),
-        ("layout", c_char_p),
-    ]
-
-
-class Options(ctypes.Structure):
-    """gesso_instance_options"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("num_threads", c_size_t),
-        ("gpu", ctypes.c_int32),
-        ("outputs_on_host", ctypes.c_int32),
-    ]
 
 
 class Library:
@@ -109,7 +84,7 @@ class Library:
             self.c.gesso_pipeline_free(planned)
         if call("gesso_pipeline_load", pipeline, c_size_t(len(pipeline)), 0, byref(planned)):
             reached = "load"
-            options = Options(ctypes.sizeof(Options), THREADS, 0, 0)
+            options = InstanceOptions(ctypes.sizeof(InstanceOptions), THREADS)
             if call("gesso_instance_create", planned, byref(options), byref(instance)):
                 # Twice: a failed batch must leave nothing behind that the next one stumbles over.
                 for _ in range(2):

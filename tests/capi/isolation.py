@@ -15,8 +15,10 @@ import random
 import sys
 from ctypes import byref, c_char_p, c_size_t, c_void_p
 
+# `hostile` finds the others.
+from hostile import OK, THREADS, Cases, InstanceOptions, Library, batch_of  # isort: skip
 from harness import plugin_path
-from hostile import OK, THREADS, Cases, Library, Options, Tensor, batch_of
+from library import Tensor
 
 # Those that SECURITY.md names, and merged branches: what a sample draws there depends on who else takes its branch, and
 # branches of different types fail as in DALI once both are taken.
@@ -61,7 +63,7 @@ class Runner(Library):
         planned, instance, result = c_void_p(), c_void_p(), c_void_p()
         try:
             self.check(self.c.gesso_pipeline_load(pipeline, c_size_t(len(pipeline)), 0, byref(planned)))
-            options = Options(ctypes.sizeof(Options), THREADS, 0, 0)
+            options = InstanceOptions(ctypes.sizeof(InstanceOptions), THREADS)
             self.check(self.c.gesso_instance_create(planned, byref(options), byref(instance)))
             batch, given, _kept = batch_of(inputs)
             self.check(

@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "examples" / "python")]
 
+from ctypes_without_the_package import GessoError, Pipeline  # noqa: E402
 from harness import plugin_path  # noqa: E402
 from recorded import cases  # noqa: E402
-from run import GessoError, Pipeline  # noqa: E402
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_it_runs_as_a_program(files, tmp_path):
     path, case = files
     image = tmp_path / "a.jpg"
     image.write_bytes(case.inputs["IMAGE"][0].tobytes())
-    program = [sys.executable, ROOT / "examples" / "python" / "run.py", path, image]
+    program = [sys.executable, ROOT / "examples" / "python" / "ctypes_without_the_package.py", path, image]
     ran = subprocess.run(
         program, env=os.environ | {"GESSO_LIBRARY": str(plugin_path())}, capture_output=True, text=True, check=True
     )

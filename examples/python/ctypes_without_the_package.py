@@ -1,7 +1,8 @@
 """Runs a serialized pipeline on image files by ctypes, and shows its outputs as numpy arrays that share the library's
-memory.
+memory. For programs that must not depend on the Python package, which else does all of this: `import gesso`.
 
-    GESSO_LIBRARY=target/release/libtriton_gesso.so python3 examples/python/run.py model.dali a.jpg b.jpg
+    GESSO_LIBRARY=target/release/libtriton_gesso.so python3 examples/python/ctypes_without_the_package.py \\
+        model.dali a.jpg b.jpg
 
 Needs numpy, no DALI and no server. The pipeline's one input takes encoded images.
 """
