@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each kernel takes that decodes JPEGs on a device's cores and resizes them, alone: CUDA events, medians of 20
+"""What each kernel takes that decodes JPEGs on a device's SMs and resizes them, alone: CUDA events, medians of 20
 runs.
 
     benches/stages.py --images FOLDER [--batch 1 8 32 128 512]
@@ -25,7 +25,7 @@ KERNELS = ROOT / "kernels"
 # As src/ops/geometry/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
 SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
 RUNS, WARM_UP = 20, 3
-# As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
+# As src/gpu/jpeg/sm/rows.rs cuts batches of few bytes and of many.
 SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
 BLOCKS_OF_A_TASK = 256
 

@@ -11,7 +11,7 @@ WANTED = 0.95
 # Who reads what strangers send, by paths or their beginnings.
 PARSERS = {
     "JPEG on the host": ["src/cpu/decode/jpeg"],
-    "JPEG for a device": ["src/gpu/jpeg/header.rs", "src/gpu/jpeg/cores/coded.rs", "src/gpu/jpeg/cores/scan.rs"],
+    "JPEG for a device": ["src/gpu/jpeg/header.rs", "src/gpu/jpeg/sm/coded.rs", "src/gpu/jpeg/sm/scan.rs"],
     "other images": ["src/cpu/decode/"],
     "arrays": ["src/cpu/npy.rs"],
     "sound": ["src/cpu/audio/decode"],

@@ -1,4 +1,4 @@
-"""The host's side of decoding JPEGs on a device's cores, in Python: what src/gpu/jpeg/cores makes of files, as
+"""The host's side of decoding JPEGs on a device's SMs, in Python: what src/gpu/jpeg/sm makes of files, as
 kernels/jpeg.cuh has it."""
 
 import re

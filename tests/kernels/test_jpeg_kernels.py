@@ -1,5 +1,5 @@
-"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread
-(emulator.h), with every access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand
+"""The kernels that decode JPEGs on a device's SMs, on the host: compiled as C++ and run thread by thread
+(emulator.h), with every access checked, against libjpeg-turbo. Device tests (tests/gpu/sm.rs) decode ten thousand
 files; these need no device."""
 
 import io
