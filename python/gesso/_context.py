@@ -1,5 +1,6 @@
 """Which pipeline is being defined by this thread, and under which name the package was imported. Knows no operators."""
 
+import copy
 import threading
 
 _local = threading.local()
@@ -7,6 +8,11 @@ _local = threading.local()
 package = "gesso"
 # What adds to a message of the library; `gesso.as_dali` has DALI's words for some.
 add_words = str
+# What a function that a pipeline calls cannot do with it.
+_NOT_INSIDE = (
+    "build run schedule_run outputs share_outputs release_outputs add_sink set_outputs start_py_workers checkpoint "
+    "executor_statistics"
+).split()
 
 
 def current():
@@ -32,7 +38,21 @@ def pop():
 
 def conditions():
     """The branches that the current pipeline's definition is in, or None if it has no conditionals."""
-    return getattr(current(), "_conditions", None)
+    return None if current() is None else current().runner.definition.conditions
+
+
+def stub():
+    """A copy of the current pipeline that cannot be run: what operators see of it inside of a callback."""
+    pipeline = copy.copy(current())
+    # Of the parts it has the settings alone: it keeps no graph, which would keep the pipeline.
+    pipeline.runner = type(pipeline.runner)(pipeline.runner.settings)
+
+    def forbidden(*_, **__):
+        raise RuntimeError("this cannot be called here")
+
+    for name in _NOT_INSIDE:
+        setattr(pipeline, name, forbidden)
+    return pipeline
 
 
 def shown(module):

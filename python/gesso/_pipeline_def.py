@@ -50,10 +50,10 @@ def _define(pipeline, function, arguments, keywords):
 
 
 def _begin_conditions(pipeline, arguments, keywords):
-    pipeline._conditions = Conditions()
+    conditions = pipeline.runner.definition.conditions = Conditions()
     for value in (*arguments, *keywords.values()):
         if isinstance(value, DataNode):
-            pipeline._conditions.register([value])
+            conditions.register([value])
 
 
 def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):

@@ -151,7 +151,9 @@ class DataNode:
     def _check_gpu2cpu(self):
         pipeline = self.source.pipeline if self.device == "gpu" and self.source is not None else None
         if pipeline is not None:
-            pipeline._require_exec_dynamic("this pipeline brings nothing from the GPU back to the CPU: that needs ")
+            pipeline.runner.settings.require_exec_dynamic(
+                "this pipeline brings nothing from the GPU back to the CPU: that needs "
+            )
 
     def __pos__(self):
         return self

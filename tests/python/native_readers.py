@@ -33,7 +33,7 @@ def of(define, batch_size=3, **settings):
 
 def runs_on(pipeline):
     pipeline.build()
-    return type(pipeline._execution._run.__self__)
+    return type(pipeline.runner.execution._run.__self__)
 
 
 def interpreted(monkeypatch, make):

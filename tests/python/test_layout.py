@@ -1,7 +1,8 @@
 """No circle of imports among the modules of the package or its folders: each can be read with those that it uses, and
-none leads back."""
+none leads back. The parts of a pipeline do not know each other, and nobody reaches into a pipeline."""
 
 import ast
+import re
 from pathlib import Path
 
 import gesso
@@ -77,3 +78,49 @@ def test_no_circle_of_imports():
 def test_circles_are_found():
     assert circle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c", "b"]
     assert circle({"a": ["b", "c"], "b": ["c"], "c": []}) == []
+
+
+RUN = "gesso._run."
+PARTS = {"gesso._authoring.settings", *(RUN + name for name in ("definition", "epochs", "feeds", "sources"))}
+# Attributes of functions that make pipelines.
+MARKS = {"_is_pipeline_def", "_is_autoserialize"}
+
+
+def test_parts_of_a_pipeline_do_not_know_each_other():
+    known = modules()
+    above = {"gesso.pipeline", RUN + "running", RUN + "runner"}
+    for part in PARTS:
+        found = imported(part, known[part], known).keys() & (PARTS | above)
+        assert not found, f"{part} imports {sorted(found)}"
+
+
+def private_of_pipelines(tree):
+    """Where something private of a pipeline is used by others: (line, what)."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or not re.fullmatch("_(?!_).*", node.attr) or node.attr in MARKS:
+            continue
+        owner = node.value
+        while isinstance(owner, (ast.Subscript, ast.Call)):
+            owner = owner.value if isinstance(owner, ast.Subscript) else owner.func
+        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+        if "pipe" in name.lower() or name in ("current", "parts"):
+            yield node.lineno, ast.unparse(node)
+
+
+def test_nobody_reaches_into_a_pipeline():
+    found = [
+        f"{file.relative_to(ROOT.parent)}:{line} {what}"
+        for file in ROOT.rglob("*.py")
+        if file != ROOT / "pipeline.py"
+        for line, what in private_of_pipelines(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    assert not found, "\n".join(found)
+    assert vars(gesso.Pipeline(1, 1, None)).keys() == {"runner"}
+
+
+def test_reaching_into_a_pipeline_is_found():
+    lines = ("pipeline._seed", "node.pipeline._next()", "self._pipes[0]._runs", "_context.current()._conditions")
+    for line in lines:
+        assert [what for _, what in private_of_pipelines(ast.parse(line))] == [line.removesuffix("()")]
+    for line in ("pipeline.seed", "self._pipes", "pipeline.__class__", "create_pipeline._is_pipeline_def"):
+        assert not list(private_of_pipelines(ast.parse(line)))

@@ -56,7 +56,7 @@ def modes(way):
 def runner(pipeline):
     """What runs the readers: `Reading` and `StreamEngine` are the library's, `StagedGraph` has them in the
     interpreter."""
-    return type(pipeline._execution.reader_meta.__self__).__name__
+    return type(pipeline.runner.execution.reader_meta.__self__).__name__
 
 
 def expected_runner(way, mode):

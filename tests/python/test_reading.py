@@ -31,7 +31,7 @@ def of(define, batch_size=3, **settings):
 
 def runs_on(pipeline):
     pipeline.build()
-    return type(pipeline._execution._run.__self__)
+    return type(pipeline.runner.execution._run.__self__)
 
 
 def interpreted(monkeypatch, make):
@@ -272,10 +272,15 @@ class Planned:
 def planned(define):
     """The stages of a pipeline for a GPU; they are not run, so there need not be one."""
     pipeline = of(define, device_id=0)
-    pipeline._build_graph()
+    pipeline.runner.define(pipeline)
+    parts = pipeline.runner
     Planned.made = []
     StagedGraph(
-        pipeline._operators, pipeline._graph_outputs, {**pipeline._parameters(), "seed": 1}, Planned, on_gpu=True
+        parts.definition.operators,
+        parts.definition.outputs,
+        {**parts.settings.fields(), "seed": 1},
+        Planned,
+        on_gpu=True,
     )
     return Planned.made
 

@@ -160,7 +160,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     pipeline = define()
     pipeline.run()
-    print(*pipeline._workers.pids(), flush=True)
+    print(*pipeline.runner.sources.workers.pids(), flush=True)
     while True:
         pipeline.run()
 """

@@ -54,7 +54,7 @@ def training(folder, device_id=0, settings=None, **options):
 
 def runs_on(pipeline):
     pipeline.build()
-    return type(pipeline._execution._run.__self__)
+    return type(pipeline.runner.execution._run.__self__)
 
 
 def assert_alike(batch, other):
@@ -261,7 +261,7 @@ def test_batches_outlive_their_pipeline(folder):
 def test_outputs_on_the_host_if_that_is_asked_for(folder):
     pipeline = training(folder)
     pipeline.build()
-    engine = pipeline._execution._run.__self__._engine
+    engine = pipeline.runner.execution._run.__self__._engine
     engine._options.outputs_on_host = 1
     engine.restart(0, 0)
     arrays = engine.next().outputs[0][0]

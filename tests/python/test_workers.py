@@ -109,7 +109,7 @@ def test_a_source_that_begins_anew_gives_whole_epochs(depth):
 def test_there_are_no_more_processes_than_can_be_busy():
     pipeline = of_source(ragged, batch_size=3, py_num_workers=600)
     pipeline.run()
-    assert len(pipeline._workers.pids()) == 3
+    assert len(pipeline.runner.sources.workers.pids()) == 3
 
 
 def test_processes_end_with_their_pipeline():
@@ -118,7 +118,7 @@ def test_processes_end_with_their_pipeline():
         first, second = of_source(ragged), of_source(ragged)
         first.run()
         second.run()
-        pids = first._workers.pids()
+        pids = first.runner.sources.workers.pids()
         with pytest.raises(KeyError):
             first.feed_input("nothing", [np.zeros(1)])
         began = time.monotonic()
@@ -138,7 +138,7 @@ def endless(info):
 def test_a_worker_that_is_killed_is_an_error():
     pipeline = of_source(endless, py_num_workers=1)
     pipeline.run()
-    (pid,) = pipeline._workers.pids()
+    (pid,) = pipeline.runner.sources.workers.pids()
     threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
     with pytest.raises(RuntimeError, match="exit code -9"):
         for _ in range(4):

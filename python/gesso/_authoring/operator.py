@@ -55,7 +55,7 @@ class Node:
         """Its number in its pipeline."""
         if self._id is None:
             if self.pipeline is not None:
-                self._id = self.pipeline._next_id()
+                self._id = self.pipeline.runner.definition.next_id()
             else:
                 with _detached_lock:
                     self._id = next(_detached)

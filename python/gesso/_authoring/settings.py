@@ -1,17 +1,221 @@
-"""Settings of a pipeline as files have them, and checks of what outputs are declared to be."""
+"""`Settings`: how a pipeline is to run, as its author asked and as files have it."""
 
 import operator
+from dataclasses import KW_ONLY, dataclass, replace
+from enum import Enum
 
 from .._tensors.enums import DALIDataType
+from . import call_site
+from .constants import CPU_ONLY_DEVICE_ID
 
-_PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
+# Bits of `executor_type`, and of `executor_flags`, in files.
+_MODES = _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 _AFFINITY = 1
 _CONCURRENCY_MASK, _STREAM_MASK = 0xE, 0x70
 _DEFAULT_CONCURRENCY = 4
+_DEFAULT_DEPTH = 2
 
 
-def integer(name, value):
-    """An argument of the pipeline that is an integer or None; TypeError for others."""
+class StreamPolicy(Enum):
+    """How DALI gives streams to operators. Kept in files; Gesso needs none."""
+
+    UNSPECIFIED = 0
+    SINGLE = 16
+    PER_BACKEND = 32
+    PER_OPERATOR = 48
+
+
+class OperatorConcurrency(Enum):
+    """Which operators DALI runs at the same time. Kept in files."""
+
+    UNSPECIFIED = 0
+    NONE = 2
+    BACKEND = 4
+    FULL = 6
+
+
+# Where users find them, for messages and pickles.
+StreamPolicy.__module__ = OperatorConcurrency.__module__ = "gesso.pipeline"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `Pipeline` with their defaults, and what follows from them.
+
+    It must not know graphs, data, epochs or what runs them: it is made of values and holds nothing that changes."""
+
+    batch_size: int | None = None
+    num_threads: int | None = None
+    device_id: int | None = None
+    seed: int | None = None
+    exec_pipelined: bool = True
+    prefetch_queue_depth: int | dict = _DEFAULT_DEPTH
+    exec_async: bool = True
+    bytes_per_sample: int = 0
+    set_affinity: bool = False
+    max_streams: int | None = None
+    default_cuda_stream_priority: int | None = None
+    _: KW_ONLY
+    enable_memory_stats: bool = False
+    enable_checkpointing: bool = False
+    checkpoint: bytes | None = None
+    py_num_workers: int = 1
+    py_start_method: str = "fork"
+    py_callback_pickler: object = None
+    output_dtype: object = None
+    output_ndim: object = None
+    output_layout: object = None
+    exec_dynamic: bool | None = None
+    experimental_exec_dynamic: bool | None = None
+    stream_policy: StreamPolicy | None = None
+    concurrency: OperatorConcurrency | None = None
+    on_error: str = "raise"
+    gpu_multiprocessors: int | None = None
+    deterministic: bool = False
+    formats: object = None
+
+    def checked(self):
+        """These settings as numbers and texts; raises for what cannot be."""
+        if self.experimental_exec_dynamic is not None:
+            call_site.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
+        for name in ("default_cuda_stream_priority", "max_streams"):
+            if getattr(self, name) is not None:
+                call_site.warn(f"`{name}` does nothing any more.", Warning)
+        names = ("batch_size", "num_threads", "device_id", "seed", "bytes_per_sample", "gpu_multiprocessors")
+        changed = {name: _integer(name, getattr(self, name)) for name in names}
+        if changed["seed"] is not None and changed["seed"] < 0:
+            call_site.warn(
+                "a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning
+            )
+            changed["seed"] = None
+        if self.on_error not in ("raise", "skip", "mark"):
+            raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {self.on_error!r}.')
+        if self.py_callback_pickler is not None and self.py_start_method == "fork":
+            raise ValueError("`py_callback_pickler` is given, and workers are started by fork, which pickles nothing.")
+        count = changed["gpu_multiprocessors"]
+        if count is not None and count < 1:
+            raise ValueError(f"`gpu_multiprocessors` must be at least 1, or None for all, got {count}.")
+        if self.formats is not None and not isinstance(self.formats, str):
+            names = list(self.formats)
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError(f"`formats` must be a text or a list of texts, got {self.formats!r}.")
+            changed["formats"] = ",".join(names)
+        changed["deterministic"] = bool(self.deterministic)
+        self._check_depth()
+        _check_output_declarations(self.output_dtype, self.output_ndim, self.output_layout)
+        dynamic = self.exec_dynamic if self.experimental_exec_dynamic is None else self.experimental_exec_dynamic
+        if dynamic is None and self.exec_pipelined and self.exec_async and not self.exec_separated:
+            dynamic = True
+        return replace(self, **changed, exec_dynamic=dynamic)
+
+    def _check_depth(self):
+        depth = self.prefetch_queue_depth
+        if self.exec_separated and not self.exec_async:
+            raise ValueError("separate queues (`prefetch_queue_depth` as a dictionary) need `exec_async`")
+        if not self.exec_separated and type(depth) is not int:
+            raise TypeError(
+                f"`prefetch_queue_depth` is {depth!r}, expected an int, or a dictionary with `cpu_size` and `gpu_size`"
+            )
+        if min(self.cpu_queue_size, self.gpu_queue_size) < 1:
+            raise ValueError(f"`prefetch_queue_depth` must be at least 1, got {depth}.")
+
+    # --- what follows from them
+
+    exec_separated = property(lambda self: isinstance(self.prefetch_queue_depth, dict))
+    cpu_queue_size = property(lambda self: self._depth_of("cpu_size"))
+    gpu_queue_size = property(lambda self: self._depth_of("gpu_size"))
+    # Batches that are prepared ahead.
+    queue_depth = property(lambda self: max(self.cpu_queue_size, self.gpu_queue_size))
+    # Whether batches are made in another thread than the caller's; whether before they are asked for.
+    runs_ahead = property(lambda self: self.exec_async and self.exec_pipelined)
+    prepares_ahead = property(lambda self: self.runs_ahead and self.queue_depth > 1)
+    # The number of the GPU, or None.
+    gpu = property(lambda self: None if self.device_id == CPU_ONLY_DEVICE_ID else self.device_id)
+
+    def _depth_of(self, key):
+        return self.prefetch_queue_depth[key] if self.exec_separated else self.prefetch_queue_depth
+
+    def require_exec_dynamic(self, message):
+        """Raises unless the dynamic executor was asked for."""
+        if not self.exec_dynamic:
+            needed = "`exec_async`, `exec_pipelined` and one `prefetch_queue_depth` for CPU and GPU"
+            raise RuntimeError(f"{message}the dynamic executor (`exec_dynamic=True`, with {needed}).")
+
+    # --- files
+
+    def fields(self):
+        """The fields that a description of a file has for them."""
+        modes = (self.exec_pipelined, self.exec_async, self.exec_separated, self.exec_dynamic)
+        flags = _AFFINITY if self.set_affinity else 0
+        if self.stream_policy is not None:
+            flags |= self.stream_policy.value & _STREAM_MASK
+        concurrency = _DEFAULT_CONCURRENCY if self.concurrency is None else self.concurrency.value & _CONCURRENCY_MASK
+        return {
+            "max_batch_size": self.batch_size,
+            "num_threads": self.num_threads,
+            "device_id": self.device_id,
+            "seed": self.seed,
+            "enable_checkpointing": bool(self.enable_checkpointing),
+            "executor_type": sum(bit for is_on, bit in zip(modes, _MODES) if is_on),
+            "executor_flags": flags | concurrency,
+            "prefetch_queue_depth_cpu": self.cpu_queue_size,
+            "prefetch_queue_depth_gpu": self.gpu_queue_size,
+            "bytes_per_sample_hint": self.bytes_per_sample,
+        }
+
+    @staticmethod
+    def changed_fields(given):
+        """The fields of a file that arguments of `Pipeline` replace."""
+        names = ("batch_size", "num_threads", "seed", "enable_checkpointing")
+        changed = {name: given[name] for name in names if given.get(name) is not None}
+        if changed.get("seed", 0) < 0:
+            del changed["seed"]
+        return {{"batch_size": "max_batch_size"}.get(name, name): value for name, value in changed.items()}
+
+    def of_file(self, fields, given):
+        """These settings with the fields of a file, which `changed_fields` has changed; what of `given` has no field,
+        or may say it in another way, comes first."""
+        bits, flags = fields.get("executor_type") or 0, fields.get("executor_flags") or 0
+        own = {
+            "exec_pipelined": bool(bits & _PIPELINED),
+            "exec_async": bool(bits & _ASYNC),
+            "exec_dynamic": bool(bits & _DYNAMIC),
+            "set_affinity": bool(flags & _AFFINITY),
+            "stream_policy": StreamPolicy(flags & _STREAM_MASK),
+            "concurrency": OperatorConcurrency(flags & _CONCURRENCY_MASK),
+        }
+        own.update({name: given[name] for name in own if given.get(name) is not None})
+        return replace(
+            self,
+            batch_size=fields["max_batch_size"],
+            num_threads=fields["num_threads"],
+            seed=fields["seed"],
+            enable_checkpointing=bool(fields.get("enable_checkpointing")),
+            device_id=given.get("device_id", fields["device_id"]),
+            checkpoint=given.get("checkpoint", self.checkpoint),
+            prefetch_queue_depth=_depth_of_file(fields, bool(bits & _SEPARATED), given.get("prefetch_queue_depth")),
+            **own,
+        )
+
+
+# As messages of arguments that are not there have it.
+Settings.__init__.__qualname__ = "Pipeline.__init__"
+
+
+def _depth_of_file(fields, is_separated, given):
+    """`prefetch_queue_depth` as `given` for a file, or as its fields have it."""
+    cpu, gpu = (fields.get(f"prefetch_queue_depth_{place}") or _DEFAULT_DEPTH for place in ("cpu", "gpu"))
+    if isinstance(given, dict):
+        if "cpu" not in given and "gpu" not in given:
+            raise ValueError("`prefetch_queue_depth` is a dictionary without the key `cpu` or `gpu`")
+        cpu, gpu = given.get("cpu", given.get("gpu")), given.get("gpu", given.get("cpu"))
+    elif given is not None:
+        cpu = gpu = given
+    return {"cpu_size": cpu, "gpu_size": gpu} if is_separated or isinstance(given, dict) else cpu
+
+
+def _integer(name, value):
+    """An argument that is an integer or None; TypeError for others."""
     if value is None:
         return value
     try:
@@ -22,73 +226,24 @@ def integer(name, value):
         raise TypeError(f"Argument `{name}` of the pipeline: expected an integer, found {found}.") from None
 
 
-def count_of_multiprocessors(value):
-    """The argument `gpu_multiprocessors` of the pipeline."""
-    count = integer("gpu_multiprocessors", value)
-    if count is not None and count < 1:
-        raise ValueError(f"`gpu_multiprocessors` must be at least 1, or None for all, got {count}.")
-    return count
-
-
-def list_of_formats(value):
-    """The argument `formats` of the pipeline, as the library takes it."""
-    if value is None or isinstance(value, str):
-        return value
-    names = list(value)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"`formats` must be a text or a list of texts, got {value!r}.")
-    return ",".join(names)
-
-
-def executor_type(pipelined, is_async, separated, dynamic):
-    """The bits of the executor that was asked for."""
-    flags = ((pipelined, _PIPELINED), (is_async, _ASYNC), (separated, _SEPARATED), (dynamic, _DYNAMIC))
-    return sum(bit for on, bit in flags if on)
-
-
-def executor_flags(set_affinity, stream_policy, concurrency):
-    """The bits of wishes for it."""
-    flags = _AFFINITY if set_affinity else 0
-    if stream_policy is not None:
-        flags |= stream_policy.value & _STREAM_MASK
-    return flags | ((concurrency.value & _CONCURRENCY_MASK) if concurrency is not None else _DEFAULT_CONCURRENCY)
-
-
-def wishes(flags):
-    """(set_affinity, bits of the stream policy, bits of the concurrency) of what `executor_flags` made."""
-    return bool(flags & _AFFINITY), flags & _STREAM_MASK, flags & _CONCURRENCY_MASK
-
-
-def _each(value):
-    """(values, where they stand in a message)"""
-    return (value, " in the list") if isinstance(value, (list, tuple)) else ((value,), "")
-
-
-def check_output_declarations(dtype, ndim, layout):
+def _check_output_declarations(dtype, ndim, layout):
     """Raises unless the declarations are what they can be."""
-    values, where = _each(dtype)
-    for value in values:
-        if not isinstance(value, (DALIDataType, type(None))):
-            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(
-                f"`output_dtype` must be either a data type, a list of them with None where it is not known, or None. {found}"
-            )
-        if value == DALIDataType.NO_TYPE:
-            found = f"Found {value}{where}." if where else f"Found value: {value}"
-            raise ValueError(f"`output_dtype` can't be a types.NO_TYPE. {found}")
-    values, where = _each(ndim)
-    for value in values:
-        if not isinstance(value, (int, type(None))):
-            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(
-                f"`output_ndim` must be either a number, a list of them with None where it is not known, or None. {found}"
-            )
-        if value is not None and value < 0:
-            raise ValueError(f"`output_ndim` must be non-negative. Found{'' if where else ':'} {value}{where}.")
-    values, where = _each(layout)
-    for value in values:
-        if not isinstance(value, (str, type(None))):
-            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(
-                f"`output_layout` must be either a text, a list of them with None where it is not known, or None. {found}"
-            )
+    for name, declared, kind, words in (
+        ("output_dtype", dtype, DALIDataType, "a data type"),
+        ("output_ndim", ndim, int, "a number"),
+        ("output_layout", layout, str, "a text"),
+    ):
+        is_list = isinstance(declared, (list, tuple))
+        colon, where = ("", " in the list") if is_list else (":", "")
+        for value in declared if is_list else (declared,):
+            if not isinstance(value, (kind, type(None))):
+                raise TypeError(
+                    f"`{name}` must be either {words}, a list of them with None where it is not known, or None. "
+                    f"Found type{colon} {type(value)}{where}."
+                )
+            if kind is DALIDataType and value == DALIDataType.NO_TYPE:
+                raise ValueError(
+                    f"`output_dtype` can't be a types.NO_TYPE. Found{'' if is_list else ' value:'} {value}{where}."
+                )
+            if kind is int and value is not None and value < 0:
+                raise ValueError(f"`output_ndim` must be non-negative. Found{colon} {value}{where}.")

@@ -78,14 +78,13 @@ class VideoInput(Operator):
 
     def start(self, node, restarts=False):
         """Begins without a video."""
-        parameters = {**node.pipeline._parameters(), "seed": None}
+        settings = node.pipeline.runner.settings
+        parameters = {**settings.fields(), "seed": None}
         description = serialization.describe(
             [node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters
         )
-        place = device_choice.of(node.pipeline) if node.stays_on_gpu else device_choice.on_host(node.pipeline)
-        stream = StreamEngine(
-            serialization.write(description), *place, batch_size=node.pipeline.max_batch_size, prefetch=1
-        )
+        place = device_choice.of(settings) if node.stays_on_gpu else device_choice.on_host(settings)
+        stream = StreamEngine(serialization.write(description), *place, batch_size=settings.batch_size, prefetch=1)
         node.videos = Videos(node.name, stream)
 
     def stop(self, node):

@@ -99,7 +99,7 @@ class PythonFunction(Operator):
                     f"an input of a Python function is a `{type(value).__name__}`, expected a `DataNode`; lists of them (input sets) "
                     "are not taken"
                 )
-        self.pipeline = _context.current()._stub()
+        self.pipeline = _context.stub()
         return super()._promote(inputs)
 
     def __call__(self, *inputs, **keywords):

@@ -48,7 +48,7 @@ def runner(pipeline):
         else:
             own = Pipeline.deserialize(filename=os.fspath(pipeline), batch_size=1, prefetch_queue_depth=1)
         own.build()
-        inputs = sorted(own._execution.inputs)
+        inputs = sorted(own.runner.feeds.inputs)
         if len(inputs) != 1:
             raise ValueError(f"expected one input, which takes a file, found {inputs}")
 

@@ -17,15 +17,15 @@ class Place(NamedTuple):
     formats: bytes | None = None
 
 
-def of(pipeline):
+def of(settings):
     """Where it runs: on the GPU only if it has a number of one, and there is one."""
-    wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
+    wanted = settings.gpu is not None and not os.environ.get("GESSO_CPU_ONLY")
     if not (wanted and engine.has_gpu()):
-        return on_host(pipeline)
-    multiprocessors, formats = pipeline.gpu_multiprocessors or 0, on_host(pipeline).formats
-    return Place(library.GPU, pipeline.device_id, multiprocessors, pipeline.deterministic, formats)
+        return on_host(settings)
+    multiprocessors, formats = settings.gpu_multiprocessors or 0, on_host(settings).formats
+    return Place(library.GPU, settings.gpu, multiprocessors, settings.deterministic, formats)
 
 
-def on_host(pipeline):
+def on_host(settings):
     """A place on the host, with what the pipeline lets decode."""
-    return Place(formats=pipeline.formats.encode() if pipeline.formats is not None else None)
+    return Place(formats=settings.formats.encode() if settings.formats is not None else None)

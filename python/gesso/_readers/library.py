@@ -14,7 +14,7 @@ class Samples:
     def __init__(self, node):
         outputs = [(edge.name, edge.device, None, None) for edge in node.outputs]
         # A `sampler` and its like are matters of the order.
-        description = serialization.describe([node], outputs, node.pipeline._parameters(), is_whole=False)
+        description = serialization.describe([node], outputs, node.pipeline.runner.settings.fields(), is_whole=False)
         try:
             self._dataset = Dataset(serialization.write(description), len(outputs))
         except GessoError as error:

@@ -108,7 +108,7 @@ def _run(pipeline, encoded, windows, paths):
 def _pipeline(node, wanted):
     """Decodes, cuts and, if a rate is `wanted`, resamples."""
     get = node.values_of
-    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size)
+    pipeline = node.pipeline.for_operator(node.pipeline.max_batch_size)
     dtype = DALIDataType(get("dtype", DALIDataType.FLOAT))
     exact, whole = DALIDataType.FLOAT64, DALIDataType.INT64
     with pipeline:

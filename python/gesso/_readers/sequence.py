@@ -82,7 +82,7 @@ class Sequence(Reader):
 
 def _decoder(node, length):
     """A pipeline that decodes the frames of a batch."""
-    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size * length)
+    pipeline = node.pipeline.for_operator(node.pipeline.max_batch_size * length)
     with pipeline:
         encoded = fn.external_source(name="encoded", dtype=DALIDataType.UINT8, ndim=1)
         pipeline.set_outputs(fn.decoders.image(encoded, output_type=node.values_of("image_type", 0)))

@@ -1,109 +1,115 @@
-"""Where an epoch of readers ends: how much of each shard was read. Knows no pipelines."""
+"""`Epochs`: how far a pipeline is, and what a checkpoint saves of that. The readers of a restored pipeline go there
+without reading; random numbers are drawn again."""
 
-import math
+import json
 
-import numpy as np
+from .epoch_ends import ends
 
-
-def _same(metas, key, what):
-    values = [meta[key] for meta in metas]
-    assert all(value == values[0] for value in values), (
-        f"Reader Operator should have the same {what} in all the pipelines."
-    )
-    return values[0]
+# Of what `save` writes.
+_VERSION = 1
+# Batches and epochs that a pipeline may have been through: at 1,000 batches a second, three weeks.
+_MOST = (1 << 31) - 1
 
 
-class Shards:
-    """What a reader says, and how much of each shard was read."""
+class Epochs:
+    """Counts batches and epochs, of those that were begun and of those that were taken.
 
-    def __init__(self, metas):
-        self.total = _same(metas, "epoch_size", "size value")
-        self.count = _same(metas, "number_of_shards", "`num_shards` argument set")
-        self.pads = bool(_same(metas, "pad_last_batch", "`pad_last_batch` argument set"))
-        self.sticks = bool(_same(metas, "stick_to_shard", "`stick_to_shard` argument set"))
-        self.padded = metas[0]["epoch_size_padded"] // self.count
-        self.ids = np.array([meta["shard_id"] for meta in metas], np.int64)
-        edges = [self.total * i // self.count for i in range(self.count + 1)]
-        self.whole = np.diff(edges).astype(np.int64)
-        # Of this epoch: samples of each shard in the order of the iterators, and by the shards' numbers.
-        self.sizes = self.first_sizes = self.whole
-        self.read = np.zeros(self.count, np.int64)
-        # What is left of epochs that other shards began: samples of each shard. Behind them comes the epoch of this
-        # number.
-        self.left, self.epoch = [], 0
+    It must not know what a batch is made of, who makes it, or that threads share it: its owner has a lock."""
 
-    def begin_left(self, left):
-        """Begins with what is left of epochs."""
-        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in left["sizes"]], left["epoch"]
-        self.next_sizes(is_first=True)
+    def __init__(self):
+        # Whether no batch of the epoch was begun yet, and whether it has no more.
+        self.is_first, self.is_last = True, False
+        # The epoch of the batches that are begun.
+        self.epoch_idx = 0
+        # The batches of this epoch that were asked for, and the epoch of these.
+        self.consumer_iter = self.consumer_epoch_idx = 0
+        # All batches that were taken.
+        self.consumed = 0
+        # The seed of the run, which its author gave or which was drawn.
+        self.seed = None
+        self.iterator_data = None
+        self.is_restored = False
+        # Behind how many batches epochs of the readers end, counted from `_base`.
+        self._ends, self._end, self._base = None, 0, 0
 
-    def next_sizes(self, is_first=False):
-        """What the shards have in the next epoch."""
-        if self.left:
-            self.sizes = self.first_sizes = self.left.pop(0)
-            return
-        if self.first_sizes is self.whole and not is_first:
-            if not self.sticks:
-                self.ids = (self.ids + 1) % self.count
-                self.sizes = np.roll(self.sizes, 1)
-            return
-        self.sizes = self.first_sizes = self.whole
-        if not self.sticks:
-            self.ids = (self.ids + self.epoch) % self.count
-            self.sizes = np.roll(self.sizes, self.epoch)
+    def begin_next(self):
+        """Begins the next epoch, if one has ended; whether it did."""
+        if not self.is_last:
+            return False
+        self.is_first, self.is_last = True, False
+        self.epoch_idx += 1
+        if self.consumer_iter > 0:
+            self.consumer_epoch_idx += 1
+            self.consumer_iter = 0
+        return True
 
-    def state(self):
-        """What `restore` takes."""
-        names = ["ids", "read", "sizes"] + ([] if self.first_sizes is self.whole else ["first_sizes"])
-        left = {"left": [sizes.tolist() for sizes in self.left], "epoch": self.epoch}
-        return {**{name: getattr(self, name).tolist() for name in names}, **left}
+    def restart(self):
+        """Begins the next epoch in the middle of one."""
+        self.is_first, self.is_last = True, False
+        self.epoch_idx += 1
+        self.consumer_epoch_idx += 1
+        self.consumer_iter = 0
+        self._ends, self._base = None, self.consumed
+
+    def end(self, reader_meta, reader_left, batch_size):
+        """Behind how many batches in all the epoch of the readers ends; None without readers. `reader_meta` gives what
+        they are, by name, `reader_left` what is left of epochs that other shards began."""
+        if self._ends is None:
+            metas = reader_meta()
+            if not metas:
+                return None
+            lefts = reader_left()
+            self._ends = ends(list(metas.values()), [lefts.get(name) for name in metas], batch_size)
+            if any(lefts.values()):
+                self._base = self.consumed
+            self._end = self._base + next(self._ends)
+        while self._end <= self.consumed:
+            self._end = self._base + next(self._ends)
+        return self._end
+
+    # --- checkpoints
+
+    def save(self, readers, iterator_data=""):
+        """A checkpoint as bytes: `readers` is how these went through their shards, `iterator_data` what an iterator
+        wants to keep."""
+        state = {
+            "gesso_checkpoint": _VERSION,
+            "batches": self.consumed,
+            "seed": self.seed,
+            "iter": self.consumer_iter,
+            "epoch_idx": self.consumer_epoch_idx,
+            "iterator_data": iterator_data,
+            "readers": readers,
+        }
+        return json.dumps(state).encode()
 
     def restore(self, state):
-        """Goes to a state."""
-        for name in ("ids", "read", "sizes", "first_sizes"):
-            if name in state:
-                setattr(self, name, np.array(state[name], np.int64))
-        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in state.get("left", [])], state.get("epoch", 0)
-
-    def size(self, batch_size, drops=False):
-        """Samples of an epoch, for each pipeline; `drops`: without a last batch that is not full."""
-        total = int(self.first_sizes.sum())
-        if drops:
-            return total // self.count
-        if self.pads:
-            return self.padded if self.first_sizes is self.whole else math.ceil(total / self.count)
-        return math.ceil(math.ceil(total / self.count) / batch_size) * batch_size
-
-    def next_epoch(self, counter, batch_size):
-        """(counter, size) of the next epoch where batches are filled from it: shards that are ahead read less."""
-        counter -= min(self.read)
-        self.read = self.read + counter - self.sizes
-        counter = min(self.read)
-        self.next_sizes()
-        size = math.ceil(max(self.sizes - self.read) / batch_size) * batch_size
-        if size == 0:
-            self.read, counter = np.zeros(self.count, np.int64), 0
-            self.sizes = np.roll(self.sizes, 1)
-            size = math.ceil(max(self.sizes) / batch_size) * batch_size
-        return counter, size
+        """Goes to what `read` found."""
+        self.epoch_idx = self.consumer_epoch_idx = state["epoch_idx"]
+        self.consumer_iter, self.consumed = state["iter"], state["batches"]
+        self.iterator_data = state["iterator_data"]
+        self.is_restored = True
 
 
-def ends(metas, lefts, batch_size):
-    """Behind how many batches each epoch ends, one after the other, where batches are filled from the next epoch.
-    `lefts`: for each reader what is left of epochs that other shards began, or None. Of readers of several sizes the
-    largest says so."""
-    largest = max(range(len(metas)), key=lambda i: metas[i]["epoch_size"] // metas[i]["number_of_shards"])
-    shards = Shards([metas[largest]])
-    if lefts[largest] is not None:
-        shards.begin_left(lefts[largest])
-    batches, counter, size = 0, 0, shards.size(batch_size)
-    while True:
-        count = max(-(-(size - counter) // batch_size), 1)
-        batches += count
-        yield batches
-        if shards.pads:
-            counter = 0
-            shards.next_sizes()
-            size = shards.size(batch_size)
-        else:
-            counter, size = shards.next_epoch(counter + count * batch_size, batch_size)
+def read(saved):
+    """What a checkpoint says, checked."""
+    try:
+        state = json.loads(saved)
+        found = [state[name] for name in ("gesso_checkpoint", "batches", "seed", "iter", "epoch_idx", "iterator_data")]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError(
+            "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for the same pipeline"
+        ) from None
+    version, batches, seed, iteration, epoch, _ = found
+    if version != _VERSION:
+        raise ValueError(f"the checkpoint has version {version!r}, expected {_VERSION}: another Gesso wrote it")
+    for name, value in (("batches", batches), ("iter", iteration), ("epoch_idx", epoch)):
+        if type(value) is not int or not 0 <= value <= _MOST:
+            raise ValueError(
+                f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {_MOST}"
+            )
+    if seed is not None and type(seed) is not int:
+        raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
+    if not isinstance(state.get("readers", {}), dict):
+        raise ValueError("the checkpoint is damaged: `readers` is no object")
+    return state

@@ -118,22 +118,25 @@ def _is_plain(node, history, batch_size):
     return history is None or [part[:2] for part in history] == [now]
 
 
-def opened(pipeline, parameters, place, state):
+def opened(parts, parameters, place, state):
     """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says
     what is wrong with it."""
-    readers = [node for node in pipeline._operators if is_python(node)]
-    if not pipeline._prepares_ahead() or not all(
+    readers = [node for node in parts.definition.operators if is_python(node)]
+    if not parts.settings.prepares_ahead or not all(
         _is_native(node, parameters["enable_checkpointing"], place.device) for node in readers
     ):
         return None
-    histories, batch_size = (state or {}).get("readers", {}), pipeline.max_batch_size
+    histories, batch_size = (state or {}).get("readers", {}), parts.settings.batch_size
     if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
         return None
-    assign(pipeline._operators, parameters["seed"])
-    settings = lanes(place.device, pipeline.num_threads, pipeline._queue_depth())
+    assign(parts.definition.operators, parameters["seed"])
+    settings = lanes(place.device, parts.settings.num_threads, parts.settings.queue_depth)
     try:
         file = _features.written(
-            serialization.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters), readers
+            serialization.describe(
+                parts.definition.operators, parts.definition.declared(parts.settings)[0], parameters
+            ),
+            readers,
         )
         engine = StreamEngine(file, *place, batch_size=batch_size, **settings)
         begun = state["batches"] if state else 0
@@ -141,7 +144,7 @@ def opened(pipeline, parameters, place, state):
         engine.open()
     except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError) as error:
         videos = [node for node in readers if isinstance(node.operator, Video)]
-        if videos and pipeline.formats is not None:
+        if videos and parts.settings.formats is not None:
             # The interpreter would not keep to them.
             raise failed(videos[0], error) from error
         return None

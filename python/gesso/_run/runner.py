@@ -2,7 +2,6 @@
 what comes out."""
 
 import functools
-import json
 import threading
 from concurrent.futures import Future
 
@@ -10,7 +9,7 @@ from .. import _context
 from .._authoring import call_site, serialization
 from .._authoring.video_input import DECLARED, TARGET, VideoInput, Videos
 from .._native import device_choice, library
-from .._native.engine import Engine, describe
+from .._native.engine import Engine
 from .._native.stream import StreamEngine
 from .._tensors.device_array import on_host
 from .._tensors.enums import DALIDataType
@@ -168,10 +167,10 @@ def explained(message, origins, lead=""):
     )
 
 
-def _opener(pipeline, origins):
+def _opener(settings, origins):
     # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with
     # it.
-    place, threads = device_choice.of(pipeline), pipeline.num_threads or 0
+    place, threads = device_choice.of(settings), settings.num_threads or 0
 
     def open_engine(serialized, outputs_on_host=False):
         try:
@@ -182,12 +181,13 @@ def _opener(pipeline, origins):
     return open_engine
 
 
-def of_graph(pipeline, state=None):
+def of_graph(parts, state=None):
     """The execution of a pipeline that was defined here, which goes on from a saved state."""
-    declared, layouts = pipeline._declared_outputs()
+    settings, definition = parts.settings, parts.definition
+    declared, layouts = definition.declared(settings)
     outputs = [(device, dtype, ndim, layout) for (_, device, dtype, ndim), layout in zip(declared, layouts)]
     inputs, origins = {}, {}
-    for node in pipeline._operators:
+    for node in definition.operators:
         origins[node.name] = node
         if node.schema.target == serialization.SOURCE:
             dtype = node.values_of("dtype")
@@ -202,23 +202,25 @@ def of_graph(pipeline, state=None):
         elif isinstance(node.operator, VideoInput):
             flags = {name: node.values_of(name, False) for name in ("blocking", "no_copy")}
             inputs[node.name] = {**DECLARED, **flags, "videos": node}
-    parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
-    if any(is_python(node) for node in pipeline._operators):
-        staged = native_readers.opened(pipeline, parameters, device_choice.of(pipeline), state) if not inputs else None
+    parameters = {**settings.fields(), "seed": parts.epochs.seed}
+    if any(is_python(node) for node in definition.operators):
+        staged = native_readers.opened(parts, parameters, device_choice.of(settings), state) if not inputs else None
         if staged is None:
-            reads_ahead = not inputs and pipeline._prepares_ahead()
-            on_gpu = device_choice.of(pipeline).device == library.GPU
-            opener = _opener(pipeline, origins)
-            staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, opener, reads_ahead, on_gpu)
+            reads_ahead = not inputs and settings.prepares_ahead
+            on_gpu = device_choice.of(settings).device == library.GPU
+            opener = _opener(settings, origins)
+            staged = StagedGraph(definition.operators, definition.outputs, parameters, opener, reads_ahead, on_gpu)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
-        skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)
-        history, left = functools.partial(staged.reader_history, batch_size=pipeline.max_batch_size), staged.reader_left
+        skip = functools.partial(staged.skip, batch_size=settings.batch_size)
+        history, left = functools.partial(staged.reader_history, batch_size=settings.batch_size), staged.reader_left
     else:
         meta, restart, history, left = dict, None, _nothing, _nothing
-        engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, _opener(pipeline, origins))
+        engines = LayoutEngines(
+            {**definition.description(settings), "seed": parts.epochs.seed}, _opener(settings, origins)
+        )
         run, skip = _whole(engines), _without_history(engines)
-    execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
+    execution = Execution(run, inputs, outputs, settings.batch_size, settings.on_error, origins)
     execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
     execution.reader_history, execution.reader_left = history, left
     return execution
@@ -243,29 +245,30 @@ def _whole(engine):
     return run
 
 
-def _of_videos(pipeline, serialized, video, inputs, outputs):
+def _of_videos(settings, serialized, video, inputs, outputs):
     """The execution of a file that takes videos: a stream of the library's, which is fed."""
     other = next((name for name, declared in inputs.items() if name != video and not declared["repeat_last"]), None)
     if other is not None:
         raise NotImplementedError(
             f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run."
         )
-    settings = {"num_threads": pipeline.num_threads or 0, "batch_size": pipeline.max_batch_size, "prefetch": 1}
-    videos = Videos(video, StreamEngine(serialized, *device_choice.of(pipeline), **settings))
+    limits = {"num_threads": settings.num_threads or 0, "batch_size": settings.batch_size, "prefetch": 1}
+    videos = Videos(video, StreamEngine(serialized, *device_choice.of(settings), **limits))
     inputs[video] = {**DECLARED, **{name: inputs[video][name] for name in ("blocking", "no_copy")}, "videos": videos}
 
     def run(batch_size, fed):
         outcome = videos.next(fed.items())
         return outcome.outputs, outcome.errors
 
-    execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    execution = Execution(run, inputs, outputs, settings.batch_size, settings.on_error, {})
     execution.skip = lambda batches, readers: None
     return execution
 
 
-def of_file(pipeline, serialized):
+def of_file(parts):
     """The execution of a pipeline that came from a file."""
-    described = json.loads(describe(serialized))
+    settings, described = parts.settings, parts.definition.loaded
+    serialized = parts.definition.serialized(settings)
     outputs = [
         (output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]
     ]
@@ -282,18 +285,18 @@ def of_file(pipeline, serialized):
         }
     video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
     if video is not None:
-        return _of_videos(pipeline, serialized, video, inputs, outputs)
+        return _of_videos(settings, serialized, video, inputs, outputs)
     names = {operator["name"] for operator in described["operators"]}
     if names & (_FILES | _VIDEOS):
-        place = device_choice.of(pipeline)
+        place = device_choice.of(settings)
         # Sequences of frames are large: one batch of them at a time.
         most = {"most": 1} if names & _VIDEOS else {}
-        settings = native_readers.lanes(place.device, pipeline.num_threads, pipeline._queue_depth(), **most)
-        engine = StreamEngine(serialized, *place, batch_size=pipeline.max_batch_size, **settings)
-        execution = Execution(engine.run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+        limits = native_readers.lanes(place.device, settings.num_threads, settings.queue_depth, **most)
+        engine = StreamEngine(serialized, *place, batch_size=settings.batch_size, **limits)
+        execution = Execution(engine.run, inputs, outputs, settings.batch_size, settings.on_error, {})
         execution.reader_meta = engine.reader_meta
     else:
-        engine = LayoutEngines(described, _opener(pipeline, {}))
-        execution = Execution(_whole(engine), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+        engine = LayoutEngines(described, _opener(settings, {}))
+        execution = Execution(_whole(engine), inputs, outputs, settings.batch_size, settings.on_error, {})
     execution.skip = _without_history(engine)
     return execution

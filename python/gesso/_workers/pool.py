@@ -111,7 +111,7 @@ class _Context:
 class Pool:
     """The workers of a pipeline."""
 
-    def __init__(self, groups, count, method, pickler, depth):
+    def __init__(self, groups, count, method, pickler):
         context = multiprocessing.get_context(method)
         given = [(g.source_desc.source, g.source_desc.kind is SourceKind.CALLABLE, g.source_desc.cycle) for g in groups]
         loader = None
@@ -131,7 +131,6 @@ class Pool:
                 own = [self.workers[dedicated % count]]
                 dedicated += 1
             self.contexts[id(group)] = _Context(index, group, own)
-        self._depth = depth
 
     def close(self):
         """Ends the workers. In a child of this process they are somebody else's."""
@@ -237,10 +236,9 @@ def _useful(group, batch_size):
     return max(group.prefetch_queue_depth or 1, 1) if group.batch else batch_size
 
 
-def start(pipeline):
+def start(pipeline, groups, settings):
     """The pool for a pipeline's parallel sources; it ends with the pipeline."""
-    groups = [group for group in pipeline._groups if group.parallel]
-    count = min(pipeline._py_num_workers, sum(_useful(group, pipeline._max_batch_size) for group in groups))
-    pool = Pool(groups, count, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth())
+    count = min(settings.py_num_workers, sum(_useful(group, settings.batch_size) for group in groups))
+    pool = Pool(groups, count, settings.py_start_method, settings.py_callback_pickler)
     weakref.finalize(pipeline, pool.close)
     return pool

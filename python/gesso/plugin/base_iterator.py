@@ -9,7 +9,7 @@ from enum import Enum, unique
 import numpy as np
 
 from .. import _context
-from .._run.epochs import Shards
+from .._run.epoch_ends import Shards
 from ..types import PipelineAPIType
 
 
@@ -77,7 +77,7 @@ class BaseIterator:
                 stacklevel=3,
             )
         for pipe in self._pipes:
-            with pipe._scope(PipelineAPIType.ITERATOR):
+            with pipe.runner.scope(PipelineAPIType.ITERATOR):
                 pipe.build()
         self._reader_name = reader_name
         self._counter = 0
@@ -145,13 +145,13 @@ class BaseIterator:
         outputs = []
         try:
             for pipe in self._pipes:
-                with pipe._scope(PipelineAPIType.ITERATOR):
+                with pipe.runner.scope(PipelineAPIType.ITERATOR):
                     outputs.append(pipe.share_outputs())
         except StopIteration:
             if self._size < 0 and self._resets:
                 self.reset()
             raise
-        self._left_out = [pipe._left_out for pipe in self._pipes]
+        self._left_out = [pipe.runner.left_out for pipe in self._pipes]
         if self._reader_name or self._size != -1:
             for batch, left_out in (
                 (batch, left_out) for batches, left_out in zip(outputs, self._left_out) for batch in batches
@@ -175,7 +175,7 @@ class BaseIterator:
     def _schedule_runs(self, *_):
         self._ever_scheduled = True
         for pipe in self._pipes:
-            with pipe._scope(PipelineAPIType.ITERATOR):
+            with pipe.runner.scope(PipelineAPIType.ITERATOR):
                 pipe.schedule_run()
 
     def _epoch_of_shards(self):
@@ -215,7 +215,7 @@ class BaseIterator:
         return np.less(left, self.batch_size), left
 
     def _report_no_data_in_pipeline(self):
-        if all(not pipe.is_restored_from_checkpoint or pipe._first_iter for pipe in self._pipes):
+        if all(not pipe.is_restored_from_checkpoint or pipe.runner.epochs.is_first for pipe in self._pipes):
             raise RuntimeError(
                 "the pipeline gave no batch. With `last_batch_policy` PARTIAL a shard with fewer samples than a batch can be the reason."
             )
@@ -246,7 +246,7 @@ class BaseIterator:
         for pipe in self._pipes:
             pipe.reset()
             if pipe.empty():
-                with pipe._scope(PipelineAPIType.ITERATOR):
+                with pipe.runner.scope(PipelineAPIType.ITERATOR):
                     pipe.schedule_run()
 
     def restart(self):
@@ -287,16 +287,16 @@ class BaseIterator:
     # --- checkpoints
 
     def _begin_checkpoints(self):
-        first = self._pipes[0]._enable_checkpointing
-        if any(pipe._enable_checkpointing != first for pipe in self._pipes):
+        first = self._pipes[0].runner.settings.enable_checkpointing
+        if any(pipe.runner.settings.enable_checkpointing != first for pipe in self._pipes):
             raise ValueError("the pipelines differ in `enable_checkpointing`")
         self._enable_checkpointing = first
         if not first:
             return
         restored = [pipe for pipe in self._pipes if pipe.is_restored_from_checkpoint]
         if restored:
-            self._restore_state(restored[0]._iterator_data)
-        self._initial_checkpoints = [pipe._get_checkpoint(iterator_data=self._save_state()) for pipe in self._pipes]
+            self._restore_state(restored[0].runner.epochs.iterator_data)
+        self._initial_checkpoints = [pipe.runner.checkpoint(self._save_state()) for pipe in self._pipes]
 
     def _save_state(self):
         state = {"counter": int(self._counter), "size": int(self._size)}
@@ -314,7 +314,7 @@ class BaseIterator:
             self._shards.count,
             self.batch_size,
         ):
-            left = self._pipes[0]._execution.reader_left()[self._reader_name]
+            left = self._pipes[0].runner.execution.reader_left()[self._reader_name]
             if left is None:
                 raise ValueError(
                     f"the checkpoint is of {len(shards['sizes'])} shards and does not say how they were read: expected {self._shards.count}."
@@ -332,7 +332,7 @@ class BaseIterator:
             raise ValueError("Cannot access checkpoints with checkpointing disabled")
         if not self._ever_consumed:
             return self._initial_checkpoints
-        return [pipe._get_checkpoint(iterator_data=self._save_state()) for pipe in self._pipes]
+        return [pipe.runner.checkpoint(self._save_state()) for pipe in self._pipes]
 
 
 def _policy(fill_last_batch, policy):

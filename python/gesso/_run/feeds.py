@@ -1,0 +1,81 @@
+"""`Feeds`: what the inputs of a pipeline were fed, until batches take it."""
+
+from collections import deque
+
+from .._tensors.feeding import is_constant, to_batch
+from .input_checks import check_declared, check_same
+
+
+def _videos(declared):
+    """What makes batches of the videos that an input was fed, or None."""
+    node = declared.get("videos")
+    return getattr(node, "videos", node)
+
+
+def _has_more(declared):
+    videos = _videos(declared)
+    return videos is not None and videos.has_more()
+
+
+class Feeds:
+    """What was fed to each input and no batch took yet, what it was fed last, and the batches that wait for it.
+
+    It must not know who feeds, be it the user, a source or a worker, nor what runs the batches."""
+
+    def __init__(self):
+        # What the inputs are declared to be, by name; known once the pipeline is built.
+        self.inputs = {}
+        # Batches that began before there was data for them, as futures.
+        self.waiting = deque()
+        self._fed, self._last, self._facts = {}, {}, {}
+
+    def __bool__(self):
+        return bool(self._fed)
+
+    def feed(self, name, data, batch_size, layout=None, copy=True):
+        """Gives an input its next batch."""
+        declared = self.inputs.get(name)
+        if declared is None:
+            raise KeyError(
+                f'Could not find an input operator with name "{name}". The pipeline has {sorted(self.inputs)}.'
+            )
+        if "videos" in declared:
+            copy = not (declared["no_copy"] or is_constant(data))
+        batch = to_batch(data, batch_size, layout, copy)
+        check_declared(name, declared, batch)
+        if "videos" in declared:
+            return _videos(declared).feed(batch)
+        check_same(self._facts.get(name), batch)
+        self._facts[name] = batch.facts()
+        self._fed.setdefault(name, deque()).append(batch)
+
+    def must_wait(self):
+        """Whether a batch that begins now waits for data, as an input wants it to."""
+        return any(declared["blocking"] for declared in self.inputs.values()) and (
+            bool(self.waiting) or not self.are_there()
+        )
+
+    def are_there(self):
+        """Whether every input has data for the next batch."""
+        return all(
+            self._fed.get(name) or declared["repeat_last"] and name in self._last or _has_more(declared)
+            for name, declared in self.inputs.items()
+        )
+
+    def take(self, queue_depth):
+        """The next batch of every input, by name. `queue_depth` is for the message where one has none."""
+        taken = {}
+        for name, declared in self.inputs.items():
+            if "videos" in declared:
+                continue
+            queue = self._fed.get(name)
+            if queue:
+                taken[name] = self._last[name] = queue.popleft()
+            elif declared["repeat_last"] and name in self._last:
+                taken[name] = self._last[name]
+            else:
+                raise RuntimeError(
+                    f"There is no batch for the input `{name}`: feed it before each run, `{queue_depth}` times before the first "
+                    "one, as the pipeline prepares batches ahead. (Attempted to peek the data batch that doesn't exist.)"
+                )
+        return taken
