@@ -159,7 +159,7 @@ class Pipeline:
 
     def enable_api_check(self, enable):
         """Whether `run`, `schedule_run` and iterators may not be mixed."""
-        self.runner.enable_api_check(enable)
+        self.runner.is_unchecked = not enable
 
     def _check_api_type_scope(self, api_type):
         """DALI's name, which its iterators use."""
@@ -207,7 +207,7 @@ class Pipeline:
 
     def empty(self):
         """Whether no batch is under way."""
-        return self.runner.is_idle()
+        return not self.runner.begun
 
     def reset(self):
         """Begins the next epoch, if one has ended."""

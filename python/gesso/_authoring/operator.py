@@ -77,7 +77,6 @@ class Node:
     def _take_name(self, name):
         if name is not None and not isinstance(name, str):
             raise TypeError(f"The name of operator `{self.operator.display}`: expected a text, found {name!r}.")
-        self.is_named = name is not None
         infix = "_" if self.pipeline is not None else "_detached_"
         self.name = name if name is not None else f"__{type(self.operator).__name__}{infix}{self.id}"
 

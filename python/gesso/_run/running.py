@@ -40,10 +40,11 @@ class Runner:
         # Threads that share the pipeline change one thing after the other, and wait for batches without it.
         self._lock = threading.RLock()
         # Batches that were begun and not taken, as futures.
-        self._begun = deque()
+        self.begun = deque()
         # What a batch was to be made of that a Ctrl-C stopped; whether nobody took what `run` had begun.
         self._interrupted, self._is_owed = None, False
-        self._api_type, self._is_unchecked = None, False
+        # How it was run first, and whether it may be run in another way now.
+        self._api_type, self.is_unchecked = None, False
 
     # --- building
 
@@ -114,22 +115,18 @@ class Runner:
     @contextmanager
     def scope(self, api_type):
         """Raises if the pipeline was run in another way before. Inside of it the ways may be mixed."""
-        if not self._is_unchecked:
+        if not self.is_unchecked:
             if self._api_type is None:
                 self._api_type = api_type
             if api_type != self._api_type:
                 raise RuntimeError(
                     f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
                 )
-        before, self._is_unchecked = self._is_unchecked, True
+        before, self.is_unchecked = self.is_unchecked, True
         try:
             yield
         finally:
-            self._is_unchecked = before
-
-    def enable_api_check(self, enable):
-        """Whether the ways may not be mixed."""
-        self._is_unchecked = not enable
+            self.is_unchecked = before
 
     # --- data in
 
@@ -168,17 +165,17 @@ class Runner:
                 self._feed(node.name, data, node.layout, copy)
             if self.feeds.must_wait():
                 self.feeds.waiting.append(Future())
-                return self._begun.append(self.feeds.waiting[-1])
+                return self.begun.append(self.feeds.waiting[-1])
             try:
                 taken = self.feeds.take(settings.queue_depth)
             except RuntimeError as error:
-                return self._begun.append(runner.failed(error))
+                return self.begun.append(runner.failed(error))
         future = self.execution.submit(taken, is_ahead and settings.runs_ahead)
         if future.done() and isinstance(future.exception(), KeyboardInterrupt):
             # In a function of the user's. The batch is made anew the next time.
             self._interrupted = taken
             raise future.exception()
-        self._begun.append(future)
+        self.begun.append(future)
 
     def schedule(self, pipeline, is_ahead=True):
         """Begins the next batch; at first, as many as are prepared ahead."""
@@ -219,14 +216,14 @@ class Runner:
             # What nobody took was made of other data.
             self._interrupted = None
             if self._is_owed:
-                self._begun.popleft()
+                self.begun.popleft()
                 self._is_owed = False
         for name, value in inputs.items():
             pipeline.feed_input(name, value)
         with self.scope(PipelineAPIType.BASIC):
             if not self._is_owed:
                 # Whoever waits at once for the only batch needs no other thread.
-                self.schedule(pipeline, is_ahead=self.settings.queue_depth > 1 or bool(self._begun))
+                self.schedule(pipeline, is_ahead=self.settings.queue_depth > 1 or bool(self.begun))
             self._is_owed = False
 
     def _outputs(self, prepare):
@@ -240,9 +237,9 @@ class Runner:
                 with self._lock:
                     prepare()
                     self.epochs.consumer_iter += 1
-                    if not self._begun:
+                    if not self.begun:
                         raise StopIteration
-                    future = self._begun.popleft()
+                    future = self.begun.popleft()
                 if not future.done():
                     with let():
                         future.exception()
@@ -261,12 +258,8 @@ class Runner:
         with self._lock:
             self.epochs.consumer_iter -= 1
             self.epochs.consumed -= given
-            self._begun.appendleft(future)
+            self.begun.appendleft(future)
             self._is_owed = self._api_type is PipelineAPIType.BASIC
-
-    def is_idle(self):
-        """Whether no batch is under way."""
-        return not self._begun
 
     # --- epochs
 
@@ -286,8 +279,8 @@ class Runner:
             raise RuntimeError("`restart` is for pipelines with readers that were defined here.")
         if self.sources.groups or self.feeds:
             raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
-        while self._begun:
-            self._begun.popleft().exception()
+        while self.begun:
+            self.begun.popleft().exception()
         self._is_owed = False
         self.execution.restart(self.epochs.consumed, self.settings.batch_size)
         self.epochs.restart()

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from . import dlpack, formatting
+from . import formatting
 from .device_array import DeviceArray, on_host, side_by_side, stacked
 from .enums import DALIDataType, dtype_of
 from .tensor import (
@@ -317,13 +317,3 @@ class TensorListGPU(TensorListCPU):
     def stream(self):
         """The stream that writes it; None: it is written."""
         return None
-
-
-def is_batch(value):
-    """Whether `value` is a batch of this package."""
-    return isinstance(value, TensorListCPU)
-
-
-def is_dlpack(value):
-    """Whether `value` can be read by DLPack."""
-    return dlpack.device_of(value) is not None
