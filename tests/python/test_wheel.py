@@ -92,6 +92,7 @@ def test_the_wheel_says_what_it_holds_and_under_which_terms():
     found = distribution()
     assert found.metadata["License-Expression"] == "Apache-2.0"
     assert found.metadata.get_all("License-File") == ["LICENSE", "THIRD-PARTY.txt"]
+    assert {"torch", "jax", "cloud", "hf"} <= set(found.metadata.get_all("Provides-Extra"))
     assert "libjpeg-turbo" in found.read_text("licenses/THIRD-PARTY.txt")
     assert json.loads(found.read_text("sboms/gesso.cdx.json"))["metadata"]["component"]["version"] == found.version
 

@@ -83,12 +83,3 @@ def test_workflows_pin_their_actions_and_hold_no_password():
         for action in re.findall(r"uses: (\S+)", text):
             assert re.search(r"@[0-9a-f]{40}$", action), f"{path.name}: {action}"
         assert not re.findall(r"secrets\.", text), path.name
-
-
-def test_extras_are_in_the_metadata_of_the_wheel(monkeypatch):
-    monkeypatch.syspath_prepend(str(parts.ROOT / "python"))
-    import build_wheel
-
-    text = build_wheel._metadata(build_wheel._project(), []).decode()
-    for extra in ("torch", "jax", "cloud", "hf"):
-        assert f"Provides-Extra: {extra}\n" in text and f'extra == "{extra}"' in text
