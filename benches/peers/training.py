@@ -265,23 +265,14 @@ def measure(peer, setting, seconds):
 NAMES = {"gesso": "Gesso, files", "gesso-tar": "Gesso, tar archives", "dali": "DALI 2.4, CPU, files"}
 
 
-def table(setting, interpreters, rounds, seconds, keep, record):
-    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs. With `record` the table is
-    kept in benches/results."""
-    found = json.loads(keep.read_text()) if keep and keep.exists() else {}
-    for _ in range(rounds):
+def in_turn(program, setting, interpreters, options):
+    """Measures peers in turn, each by `program` in its own interpreter: speed and cost of each round. `--keep` holds
+    those of earlier runs."""
+    found = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
+    for _ in range(options.rounds):
         for peer, python in interpreters.items():
-            command = [
-                python,
-                __file__,
-                peer,
-                str(setting.folder),
-                "--seconds",
-                str(seconds),
-                "--device",
-                setting.device,
-            ]
-            command += ["--workers", str(setting.workers), "--batch", str(setting.batch)]
+            command = [python, program, peer, str(setting.folder), "--seconds", str(options.seconds)]
+            command += ["--device", setting.device, "--workers", str(setting.workers), "--batch", str(setting.batch)]
             command += ["--multiprocessors", str(setting.multiprocessors)] if setting.multiprocessors else []
             done = subprocess.run(command, capture_output=True, text=True)
             figures = re.search(r": (\d+) images/s, ([0-9.]+) ms", done.stdout)
@@ -289,8 +280,14 @@ def table(setting, interpreters, rounds, seconds, keep, record):
                 sys.exit(f"{peer} failed:\n{done.stdout}{done.stderr}")
             print(done.stdout.strip(), flush=True)
             found.setdefault(peer, []).append([float(figure) for figure in figures.groups()])
-        if keep:
-            keep.write_text(json.dumps(found))
+        if options.keep:
+            options.keep.write_text(json.dumps(found))
+    return found
+
+
+def table(setting, interpreters, options):
+    """Measures all in turn and prints the medians. With `--record` the table is kept in benches/results."""
+    found = in_turn(__file__, setting, interpreters, options)
     speeds = {peer: statistics.median(speed for speed, _ in each) for peer, each in found.items()}
     print("\n| | images/s | rounds | ms of a core for an image | |\n| --- | --- | --- | --- | --- |")
     body = []
@@ -304,20 +301,19 @@ def table(setting, interpreters, rounds, seconds, keep, record):
         cost = f"{statistics.median(cost for _, cost in each):.3g}"
         print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {cost} | {slower} |")
         body.append([NAMES.get(peer, peer), round(speeds[peer]), rows, cost, slower])
-    if record:
+    if options.record:
         sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
         import records
 
         series = f"training-{setting.device}"
-        command = f"benches/peers/training.py table FOLDER --device {setting.device} --batch {setting.batch} --rounds {rounds} --peer NAME=PYTHON ..."
-        spread = f"medians of {len(next(iter(found.values())))} rounds of {seconds:g} s in turn"
+        command = f"benches/peers/training.py table FOLDER --device {setting.device} --batch {setting.batch} --rounds {options.rounds} --peer NAME=PYTHON ..."
+        spread = f"medians of {len(next(iter(found.values())))} rounds of {options.seconds:g} s in turn"
         columns = ["", "images/s", "rounds", "ms of a core for an image", ""]
         print(records.write(series, f"A classifier's training input, {setting.device}", command, spread, columns, body))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "table", *PEERS])
+def add_options(parser):
+    """What all programs that measure so take."""
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each peer and round")
     parser.add_argument("--rounds", type=int, default=3)
@@ -332,15 +328,25 @@ def main():
     parser.add_argument(
         "--multiprocessors", type=int, metavar="N", help="of the GPU, that `gesso` may take (default: all)"
     )
+
+
+def setting_of(options):
+    return Setting(options.folder, options.device, options.workers, options.batch, options.multiprocessors)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["make", "table", *PEERS])
+    add_options(parser)
     options = parser.parse_args()
-    setting = Setting(options.folder, options.device, options.workers, options.batch, options.multiprocessors)
+    setting = setting_of(options)
     if options.what == "make":
         make(options.folder)
     elif options.what == "table":
         interpreters = dict(peer.split("=", 1) for peer in options.peer)
         if not interpreters or not interpreters.keys() <= PEERS.keys():
             parser.error(f"give peers as NAME=PYTHON, of {', '.join(PEERS)}")
-        table(setting, interpreters, options.rounds, options.seconds, options.keep, options.record)
+        table(setting, interpreters, options)
     else:
         measure(options.what, setting, options.seconds)
 

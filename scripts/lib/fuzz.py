@@ -29,7 +29,7 @@ MAX_BYTES = 20_000
 MAX_SECONDS = 20
 MAX_MEMORY_MB = 4096
 # Kinds of data sets that the readers' test damages, images that one batch of the emulator's test damages.
-KINDS_OF_DATA_SETS = 11
+KINDS_OF_DATA_SETS = 14
 DAMAGED_IN_A_BATCH = 6
 
 
@@ -58,7 +58,7 @@ TARGETS = {
     "pipeline": Target(3, "serialized pipelines: described, written again, loaded, run"),
     "readers": Target(
         1.5,
-        "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, lists",
+        "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, speech, frames, lists, tables",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
     "records": Target(

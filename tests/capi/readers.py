@@ -5,8 +5,9 @@ the library, and tells of internal errors, crashes, hangs, and what takes long o
     readers.py --cases 100000 --seed 1          in child processes, which may die
     readers.py --seed 1 --from 640 --cases 1 --save FOLDER   that case again; keeps its data set
 
-A case is named by the seed and its number. GESSO_LIBRARY names the library. With one that is built with
-AddressSanitizer (`scripts/sanitize`), GESSO_SANITIZER names the sanitizer's library."""
+A case is named by the seed and its number. GESSO_LIBRARY or GESSO_PLUGIN names the library, else it is the release
+build. With one that is built with AddressSanitizer, GESSO_SANITIZER names the sanitizer's library, as in
+`scripts/sanitize`."""
 
 import argparse
 import json
@@ -26,13 +27,9 @@ sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "server"), 
 sys.path.append(str(ROOT / "python"))
 
 import hostile  # noqa: E402
-from data_sets import NATIVE, damaged  # noqa: E402
-from gesso import Pipeline  # noqa: E402
-from gesso._native.library import GessoError  # noqa: E402
-from gesso._native.stream import StreamEngine  # noqa: E402
+from harness import plugin_path  # noqa: E402
 from hostile import INTERNAL, begin_peak, follow, peak_bytes, report  # noqa: E402
 
-KINDS = {kind.__name__: kind for kind in NATIVE}
 SANITIZER = os.environ.get("GESSO_SANITIZER")
 # What a data set of some kilobytes may take: processor time, and memory.
 MOST_SECONDS = 20 if SANITIZER else 2
@@ -43,13 +40,20 @@ hostile.HUNG_SECONDS = 120
 
 
 class Sets:
-    """A data set of each kind, with the file of a pipeline that reads it."""
+    """A data set of each kind, with the file of a pipeline that reads it. Only a child makes one: the package loads the
+    library, which may want the sanitizer's before it."""
 
     def __init__(self, folder, kinds):
+        from data_sets import NATIVE
+        from gesso import Pipeline
+
         self.folder, self.made = Path(folder), {}
-        for name in kinds:
+        for kind in NATIVE:
+            name = kind.__name__
+            if kinds and name not in kinds:
+                continue
             (self.folder / name).mkdir()
-            files, define = KINDS[name](self.folder / name)
+            files, define = kind(self.folder / name)
             pipeline = Pipeline(BATCH, 1, device_id=None, seed=1)
             with pipeline:
                 outputs = define()
@@ -61,12 +65,17 @@ class Sets:
 
     def _refuses(self, name):
         """Reads some batches; whether something of them was refused."""
+        from gesso._native.stream import StreamEngine
+
         stream = StreamEngine(self.made[name][1], num_threads=1, batch_size=BATCH, prefetch=1)
         # Each is read to its end, also behind one that failed.
         return any([bool(stream.next().errors) for _ in range(BATCHES)])
 
     def read(self, name, rng, keep=None):
         """Damages a file of a set and reads it: (internal errors, whether it was refused)."""
+        from data_sets import damaged
+        from gesso import GessoError
+
         whole, _ = self.made[name]
         file = rng.choice(sorted(whole))
         path = self.folder / name / file
@@ -92,11 +101,12 @@ def work(options):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as folder:
         sets = Sets(folder, options.kinds)
+        kinds = [*sets.made]
         for number in range(options.begin, options.begin + options.cases):
             if options.progress:
                 Path(options.progress).write_bytes(struct.pack("<q", number))
             rng = random.Random(f"{options.seed} {number}")
-            kind = rng.choice(options.kinds)
+            kind = rng.choice(kinds)
             keep = options.save and Path(options.save) / f"{kind}-{options.seed}-{number}"
             begin_peak()
             before, began = peak_bytes(), time.process_time()
@@ -111,7 +121,7 @@ def work(options):
 def attend(options):
     """The parent: starts children until all cases are done. Gives what was found, and how many cases went how."""
     number, end, found, reached = options.begin, options.begin + options.cases, [], {}
-    environment = dict(os.environ)
+    environment = {"GESSO_LIBRARY": str(plugin_path()), **os.environ}
     if SANITIZER:
         settings = "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:detect_odr_violation=0"
         settings += ":alloc_dealloc_mismatch=0"
@@ -121,7 +131,8 @@ def attend(options):
         while number < end:
             progress.write_bytes(struct.pack("<q", number))
             program = [sys.executable, __file__, "--child", "--seed", str(options.seed), "--from", str(number)]
-            program += ["--cases", str(end - number), "--progress", progress, "--kinds", *options.kinds]
+            program += ["--cases", str(end - number), "--progress", progress]
+            program += ["--kinds", *options.kinds] if options.kinds else []
             program += ["--save", options.save] if options.save else []
             with said.open("wb") as out:
                 child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=out, text=True, env=environment)
@@ -142,7 +153,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from", type=int, default=0, dest="begin")
     parser.add_argument("--cases", type=int, default=1200)
-    parser.add_argument("--kinds", nargs="+", default=[*KINDS], choices=[*KINDS])
+    parser.add_argument("--kinds", nargs="+", default=[], help="of `tests/python/data_sets.py`; all if left out")
     parser.add_argument("--save", help="a folder for the data sets of all cases")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--progress", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""A few hundred of the cases of `hostile.py` and `isolation.py`, the same ones every time."""
+"""A few hundred of the cases of `hostile.py`, `isolation.py` and `readers.py`, the same ones every time."""
 
 import subprocess
 import sys
@@ -19,3 +19,8 @@ def test_what_nobody_would_send_is_no_defect(tmp_path):
 
 def test_a_bad_sample_is_noticed_by_no_other(tmp_path):
     run("isolation.py", 400, tmp_path)
+
+
+def test_damaged_data_sets_are_errors(tmp_path):
+    said = run("readers.py", 400, tmp_path)
+    assert "'webdataset refused'" in said and "'webdataset read'" in said

@@ -336,3 +336,18 @@ def test_a_worker_that_is_killed_is_an_error():
     with pytest.raises(RuntimeError, match="exit code -9"):
         for _ in range(4):
             pipeline.run()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_reader_that_was_made_outside_of_its_pipeline(tmp_path, depth):
+    np.save(tmp_path / "a.npy", np.zeros(3, np.complex64))
+    np.save(tmp_path / "b.npy", np.arange(3))
+    arrays = {name: fn.readers.numpy(files=[str(tmp_path / name)]) for name in ("a.npy", "b.npy")}
+    for name in ("b.npy", "a.npy"):
+        pipe = Pipeline(2, 1, None, prefetch_queue_depth=depth)
+        pipe.set_outputs(arrays[name])
+        if name == "a.npy":
+            with pytest.raises(RuntimeError, match="Unknown Numpy type string"):
+                pipe.run()
+        else:
+            assert pipe.run()[0].as_array().tolist() == [[0, 1, 2]] * 2

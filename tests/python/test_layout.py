@@ -81,7 +81,7 @@ def test_circles_are_found():
 
 
 RUN = "gesso._run."
-PARTS = {"gesso._authoring.settings", *(RUN + name for name in ("definition", "epochs", "feeds", "sources"))}
+PARTS = {"gesso._authoring.settings", *(RUN + name for name in ("definition", "epochs", "feeds", "external_sources"))}
 # Attributes of functions that make pipelines.
 MARKS = {"_is_pipeline_def", "_is_autoserialize"}
 

@@ -24,6 +24,8 @@ class Node:
     def __init__(self, operator, inputs, tensors, scalars):
         pipeline = _context.current()
         self._pipeline = weakref.ref(pipeline) if pipeline is not None else None
+        # One that it was not made in.
+        self._user = None
         self.operator = operator
         self.schema = operator.schema
         self.device = operator.device
@@ -47,8 +49,14 @@ class Node:
 
     @property
     def pipeline(self):
-        """The pipeline that it was made in, or None."""
-        return None if self._pipeline is None else self._pipeline()
+        """The pipeline that it was made in; of one that was made outside of all the last that has it in its graph, or
+        None."""
+        found = self._pipeline or self._user
+        return None if found is None else found()
+
+    def use_in(self, pipeline):
+        """Notes that it is in the graph of a pipeline."""
+        self._user = weakref.ref(pipeline)
 
     @property
     def id(self):

@@ -47,6 +47,8 @@ class Definition:
         graph.forbid_foreign(pipeline, operators)
         if settings.enable_checkpointing:
             graph.require_own(pipeline, operators, "The pipeline does not support checkpointing")
+        for node in operators:
+            node.use_in(pipeline)
         self.outputs, self.operators = outputs, operators
 
     def declared(self, settings):

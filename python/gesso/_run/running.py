@@ -14,8 +14,8 @@ from ..data_node import _check
 from ..types import PipelineAPIType
 from . import epochs, runner
 from .definition import Definition
+from .external_sources import Sources
 from .feeds import Feeds
-from .sources import Sources
 
 _NO_INPUTS = (
     "`run(name=data)` needs a pipeline with `prefetch_queue_depth=1` or `exec_pipelined=False`: "
