@@ -1,9 +1,9 @@
-//! Statuses, the last error of each thread, and the fence that no panic passes.
+//! Statuses, and the fence that no panic passes.
 
-use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::failure;
 use super::types::GESSO_ABI_VERSION;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -61,10 +61,6 @@ pub(super) fn kind(code: i32) -> Option<ErrorKind> {
     })
 }
 
-thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
-}
-
 /// Text as C has it; a zero byte ends nothing early.
 pub(super) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
@@ -77,7 +73,7 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> Status {
     let done =
         catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
     let Err(error) = done else { return Status::Ok };
-    LAST.with(|last| *last.borrow_mut() = c_text(&error.to_string()));
+    failure::keep(&error);
     error.kind().into()
 }
 
@@ -102,5 +98,5 @@ pub extern "C" fn gesso_version() -> *const c_char {
 /// library's, and lives until the next call of this thread that fails. Any thread; each has its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn gesso_last_error() -> *const c_char {
-    guarded(c"".as_ptr(), || LAST.with(|last| last.borrow().as_ptr()))
+    guarded(c"".as_ptr(), failure::last_message)
 }

@@ -120,6 +120,14 @@ fn programs_of_other_versions_run() {
 }
 
 #[test]
+fn functions_of_a_program_are_operators() {
+    let folder = prepare("callbacks");
+    let Some(program) = build(&folder, "cc", "-std=c11", "tests/capi/callbacks.c") else { return };
+    let (out, errors) = texts(&run(&folder, &program, &[]));
+    assert!(out.contains("as promised"), "{out}{errors}");
+}
+
+#[test]
 fn the_c_example_writes_what_dali_answered() {
     let folder = prepare("c");
     let Some(program) = build(&folder, "cc", "-std=c99", "examples/c/jpeg_to_npy.c") else { return };
