@@ -3,10 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-use super::result::ResultHandle;
 use super::size::{Out, Versioned};
-use super::status::{Status, c_text, guard};
-use super::types;
+use super::status::{Status, c_text, guard, last};
 use crate::error::Error;
 
 /// What a call or a sample failed with. Texts that say where are empty where nobody knows.
@@ -63,7 +61,7 @@ impl Failure {
     }
 
     /// For C; points into `self`.
-    fn info(&self) -> ErrorInfo {
+    pub(super) fn info(&self) -> ErrorInfo {
         ErrorInfo {
             struct_size: size_of::<ErrorInfo>(),
             status: self.status() as i32,
@@ -77,22 +75,13 @@ impl Failure {
 }
 
 thread_local! {
-    static LAST: RefCell<Failure> = RefCell::default();
-}
-
-/// Keeps what a call of this thread failed with.
-pub(super) fn keep(error: &Error) {
-    LAST.with(|last| *last.borrow_mut() = Failure::of(error));
-}
-
-/// The text of what was kept last.
-pub(super) fn last_message() -> *const c_char {
-    LAST.with(|last| last.borrow().message.as_ptr())
+    /// What this thread was told last.
+    static TOLD: RefCell<Failure> = RefCell::default();
 }
 
 /// Fills `error`, whose `struct_size` is set, with what the last call of this thread failed with that did not return
 /// `GESSO_STATUS_OK`: `gesso_last_error` in its parts. The texts are the library's, and live until the next call of
-/// this thread that fails. Any thread; each has its own.
+/// this function by this thread. Any thread; each has its own.
 ///
 /// # Safety
 /// `error` points at a struct of the size that it says.
@@ -101,42 +90,11 @@ pub unsafe extern "C" fn gesso_last_error_info(error: *mut ErrorInfo) -> Status 
     guard(|| {
         // SAFETY: the caller vouches for the pointer.
         let out = unsafe { Out::new("error", error) }?;
-        LAST.with(|last| out.write(&last.borrow().info()));
+        TOLD.with(|told| {
+            let mut told = told.borrow_mut();
+            *told = last().as_ref().map(Failure::of).unwrap_or_default();
+            out.write(&told.info());
+        });
         Ok(())
     })
 }
-
-/// Fills `error`, whose `struct_size` is set, with what sample `sample` failed with; its `status` is `GESSO_STATUS_OK`,
-/// and its texts are empty, if it did not. The texts live as long as the result. Any thread.
-///
-/// # Safety
-/// `result` is valid; `error` points at a struct of the size that it says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gesso_result_sample_error(
-    result: *const ResultHandle,
-    sample: usize,
-    error: *mut ErrorInfo,
-) -> Status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let data = &unsafe { types::reference("result", result) }?.0;
-        // SAFETY: the caller vouches for the pointer.
-        let out = unsafe { Out::new("error", error) }?;
-        match data.failure(sample)? {
-            Some(failure) => out.write(&failure.info()),
-            None => out.write(&NONE),
-        }
-        Ok(())
-    })
-}
-
-/// What stands for a sample that did not fail.
-const NONE: ErrorInfo = ErrorInfo {
-    struct_size: size_of::<ErrorInfo>(),
-    status: Status::Ok as i32,
-    message: c"".as_ptr(),
-    reason: c"".as_ptr(),
-    operator_name: c"".as_ptr(),
-    source_name: c"".as_ptr(),
-    file: c"".as_ptr(),
-};

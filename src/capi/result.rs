@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::failure::Failure;
+use super::failure::{ErrorInfo, Failure};
 use super::sample::{Data, Destination, Exports, Made};
 use super::size::Out;
 use super::status::{Status, guard, guarded};
@@ -133,6 +133,41 @@ pub unsafe extern "C" fn gesso_result_sample_status(
     });
     if done == Status::Ok { of_sample } else { done }
 }
+
+/// Fills `error`, whose `struct_size` is set, with what sample `sample` failed with; its `status` is `GESSO_STATUS_OK`,
+/// and its texts are empty, if it did not. The texts live as long as the result. Any thread.
+///
+/// # Safety
+/// `result` is valid; `error` points at a struct of the size that it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_result_sample_error(
+    result: *const ResultHandle,
+    sample: usize,
+    error: *mut ErrorInfo,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let data = &unsafe { types::reference("result", result) }?.0;
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new("error", error) }?;
+        match data.failure(sample)? {
+            Some(failure) => out.write(&failure.info()),
+            None => out.write(&NO_ERROR),
+        }
+        Ok(())
+    })
+}
+
+/// What stands for a sample that did not fail.
+const NO_ERROR: ErrorInfo = ErrorInfo {
+    struct_size: size_of::<ErrorInfo>(),
+    status: Status::Ok as i32,
+    message: c"".as_ptr(),
+    reason: c"".as_ptr(),
+    operator_name: c"".as_ptr(),
+    source_name: c"".as_ptr(),
+    file: c"".as_ptr(),
+};
 
 /// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the
 /// result's (or memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that

@@ -96,8 +96,8 @@ fn other_header(older: bool) -> String {
     made.join("\n") + "\n"
 }
 
-/// What stands in front of the field that the older header lacks.
-const LAST_OF_INPUT: &str = "  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.";
+/// The line in front of the field that the older header lacks.
+const LAST_OF_INPUT: &str = "  // is refused.";
 
 fn is_enum(end: &str) -> bool {
     ["status", "argument_kind", "device", "dtype"].iter().any(|name| end == format!("}} gesso_{name};"))
