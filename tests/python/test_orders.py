@@ -61,7 +61,7 @@ def runner(pipeline):
 
 def expected_runner(way, mode):
     """What is to run them, so that none of the two is left out without notice; None: either."""
-    if mode in ("function", "fed"):
+    if mode == "fed":
         return "interpreter"
     if way["kind"] == "video" and mode == "loaded":
         return "library"
@@ -69,7 +69,9 @@ def expected_runner(way, mode):
         return None
     if way["kind"] not in NATIVE:
         return "interpreter"
-    if mode == "ahead":
+    if mode == "function" and way["settings"]["prefetch_queue_depth"] == 1:
+        return "interpreter"
+    if mode in ("ahead", "function"):
         # Behind a state the library shuffles epochs otherwise, but for readers that shuffle files.
         of_files = way["kind"] in ("webdataset", "tfrecord", "mxnet")
         shuffles = way["states"] and way["options"].get("shuffle_after_epoch") and not of_files

@@ -42,8 +42,8 @@ def _constant(node, batch_size):
 def failed(node, error):
     """The error of a batch for one of an operator that runs in the interpreter, with the user's lines."""
     return RuntimeError(
-        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
-        f"pipeline definition with the following traceback:\n\n{call_site.describe(node.origin)}\n\nencountered:\n\n"
+        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in "
+        f"the pipeline definition with the following traceback:\n\n{call_site.describe(node.origin)}\n\nencountered:\n\n"
         f"{type(error).__name__}: {error}"
     )
 
