@@ -117,6 +117,87 @@ typedef struct gesso_result gesso_result;
 // Reads, computes and gives batches in order, ahead of who takes them.
 typedef struct gesso_stream gesso_stream;
 
+// What a call or a sample failed with. Texts that say where are empty where nobody knows.
+typedef struct {
+  // `sizeof(gesso_error_info)`; the caller sets it.
+  size_t struct_size;
+  // The `gesso_status`; `GESSO_STATUS_OK` if nothing failed.
+  int32_t status;
+  // All of the text, for people.
+  const char *message;
+  // The part of it behind the name of the operator or reader that failed; all of it where none is named.
+  const char *reason;
+  // The name in the pipeline of the operator that failed. Operators that run as one have ` + ` between their names.
+  const char *operator_name;
+  // The name in the pipeline of the reader that failed, or of the input whose source did.
+  const char *source_name;
+  // The path of the file that failed.
+  const char *file;
+} gesso_error_info;
+
+// One sample of an input.
+typedef struct {
+  // `sizeof(gesso_sample)`; the same in all samples of an input.
+  size_t struct_size;
+  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when
+  // there are none.
+  const void *data;
+  // Its extents; not read when `ndim` is 0.
+  const int64_t *shape;
+  // How many.
+  size_t ndim;
+} gesso_sample;
+
+// One input of a batch.
+typedef struct {
+  // `sizeof(gesso_input)`; the same in all inputs of a batch.
+  size_t struct_size;
+  // The name of the input.
+  const char *name;
+  // The `gesso_dtype` of every sample.
+  int32_t dtype;
+  // The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the
+  // input says so; what writes the memory must be done.
+  int32_t device;
+  // As many as the batch has.
+  const gesso_sample *samples;
+  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares
+  // is refused.
+  const char *layout;
+  // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be
+  // null. Operators hand them on, and `GetProperty` gives them as `source_info`. Null: nobody knows.
+  const char *const *origins;
+} gesso_input;
+
+// Where a function that fails writes why: at most `capacity` bytes, the zero at the end included.
+typedef struct {
+  // `sizeof(gesso_message)` of the library.
+  size_t struct_size;
+  // Empty before.
+  char *text;
+  // Bytes there.
+  size_t capacity;
+} gesso_message;
+
+// A function of the program: an operator `Callback` of a pipeline's file, by its name there.
+typedef struct {
+  // `sizeof(gesso_callback)`.
+  size_t struct_size;
+  // The operator's name in the pipeline. It is read while the pipeline is loaded, not later.
+  const char *name;
+  // Called once for a batch, in the thread that runs it, for one batch after the other. `inputs` is the callee's, to
+  // give to `gesso_result_free`: its outputs are the operator's inputs, then the tensors that feed arguments, in the
+  // order of their names. Samples that are in memory of the caller's, as inputs of the batch are, are there until the run returns. Fills
+  // `outputs`, as many as the operator has, with as many samples each as `inputs` has, in host memory that stays
+  // until `release` is called; those of samples that failed are not looked at. Returns 0, or the `gesso_status` to
+  // fail the batch with, and must not throw.
+  int32_t (*call)(void *user, gesso_result *inputs, gesso_input *outputs, gesso_message *message);
+  // Called when the memory of the outputs of the last `call` is not needed any more, by any thread. May be null.
+  void (*release)(void *user);
+  // What both are called with. It must stay as long as the pipeline, its instances and streams.
+  void *user;
+} gesso_callback;
+
 // An input or an output of a pipeline, as far as it is known before there is a batch.
 typedef struct {
   // `sizeof(gesso_tensor_info)`; the caller sets it.
@@ -160,40 +241,6 @@ typedef struct {
   // these. Null: all. It is read while the instance is made, not later.
   const char *formats;
 } gesso_instance_options;
-
-// One sample of an input.
-typedef struct {
-  // `sizeof(gesso_sample)`; the same in all samples of an input.
-  size_t struct_size;
-  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when
-  // there are none.
-  const void *data;
-  // Its extents; not read when `ndim` is 0.
-  const int64_t *shape;
-  // How many.
-  size_t ndim;
-} gesso_sample;
-
-// One input of a batch.
-typedef struct {
-  // `sizeof(gesso_input)`; the same in all inputs of a batch.
-  size_t struct_size;
-  // The name of the input.
-  const char *name;
-  // The `gesso_dtype` of every sample.
-  int32_t dtype;
-  // The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the
-  // input says so; what writes the memory must be done.
-  int32_t device;
-  // As many as the batch has.
-  const gesso_sample *samples;
-  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares
-  // is refused.
-  const char *layout;
-  // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be
-  // null. Operators hand them on, and `GetProperty` gives them as `source_info`. Null: nobody knows.
-  const char *const *origins;
-} gesso_input;
 
 // One sample of an output.
 typedef struct {
@@ -286,16 +333,6 @@ typedef struct {
   const void *values;
 } gesso_argument;
 
-// Where a function that fails writes why: at most `capacity` bytes, the zero at the end included.
-typedef struct {
-  // `sizeof(gesso_message)` of the library.
-  size_t struct_size;
-  // Empty before.
-  char *text;
-  // Bytes there.
-  size_t capacity;
-} gesso_message;
-
 // One sample of a batch. Lives during the call.
 typedef struct {
   // `sizeof(gesso_operator_sample)` of the library.
@@ -380,6 +417,11 @@ const char *gesso_version(void);
 // library's, and lives until the next call of this thread that fails. Any thread; each has its own.
 const char *gesso_last_error(void);
 
+// Fills `error`, whose `struct_size` is set, with what the last call of this thread failed with that did not return
+// `GESSO_STATUS_OK`: `gesso_last_error` in its parts. The texts are the library's, and live until the next call of
+// this function by this thread. Any thread; each has its own.
+gesso_status gesso_last_error_info(gesso_error_info *error);
+
 // Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the
 // devices in the file are ignored. Needs no GPU, whatever the device.
 //
@@ -389,6 +431,17 @@ gesso_status gesso_pipeline_load(const uint8_t *bytes,
                                  size_t length,
                                  int32_t device,
                                  gesso_pipeline **pipeline);
+
+// `gesso_pipeline_load` for a file in which operators `Callback` are functions of the program: `callbacks`, of which
+// each has the name of one.
+//
+// Ownership and threads as for `gesso_pipeline_load`.
+gesso_status gesso_pipeline_load_with_callbacks(const uint8_t *bytes,
+                                                size_t length,
+                                                int32_t device,
+                                                const gesso_callback *callbacks,
+                                                size_t callback_count,
+                                                gesso_pipeline **pipeline);
 
 // Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the
 // pipeline.
@@ -477,6 +530,13 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      void *user,
                                      gesso_result **result);
 
+// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random numbers
+// are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and begin anew.
+//
+// Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_instance_go_on(const gesso_instance *instance,
+                                  uint64_t samples);
+
 // Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds
 // the samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where
 // they are made, on the host or on the GPU.
@@ -518,6 +578,19 @@ gesso_status gesso_stream_next(const gesso_stream *stream,
                                gesso_result **result,
                                uint64_t *first);
 
+// `gesso_stream_next` for a pipeline that takes inputs from the caller beside its readers: `inputs` of `batch_size`
+// samples, as many as the stream's batches have, are those of this batch. It runs in this thread, while readers read
+// ahead. So do batches of pipelines that call functions of the program, with this function and `gesso_stream_next`.
+//
+// The inputs and their memory are the caller's, and are read during the call only. Ownership and threads as for
+// `gesso_stream_next`.
+gesso_status gesso_stream_run(const gesso_stream *stream,
+                              size_t batch_size,
+                              const gesso_input *inputs,
+                              size_t input_count,
+                              gesso_result **result,
+                              uint64_t *first);
+
 // What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`,
 // `number_of_shards`, `shard_id`, `pad_last_batch` and `stick_to_shard`.
 //
@@ -553,10 +626,16 @@ void gesso_result_free(gesso_result *result);
 size_t gesso_result_batch_size(const gesso_result *result);
 
 // What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.
-// The text lives as long as the result. Any thread.
+// The text lives as long as the result. `gesso_result_sample_error` has it in its parts. Any thread.
 gesso_status gesso_result_sample_status(const gesso_result *result,
                                         size_t sample,
                                         const char **message);
+
+// Fills `error`, whose `struct_size` is set, with what sample `sample` failed with; its `status` is `GESSO_STATUS_OK`,
+// and its texts are empty, if it did not. The texts live as long as the result. Any thread.
+gesso_status gesso_result_sample_error(const gesso_result *result,
+                                       size_t sample,
+                                       gesso_error_info *error);
 
 // Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the
 // result's (or memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that

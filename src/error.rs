@@ -29,12 +29,69 @@ pub enum ErrorKind {
     Cancelled,
 }
 
-/// An error with its kind and the chain of contexts it passed through.
+/// An error with its kind and the layers that it passed through.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    context: Vec<String>,
+    /// The innermost first.
+    layers: Vec<Layer>,
+    /// The input that the message names, if it names one.
+    input: Option<String>,
+}
+
+/// A layer that an error passed through: words for people, and for programs the names in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layer {
+    /// Words.
+    Text(String),
+    /// An operator of a pipeline.
+    Operator {
+        /// What it is.
+        name: String,
+        /// Its name in the pipeline.
+        instance: String,
+    },
+    /// What feeds a pipeline.
+    Source {
+        /// Which of the pipeline's sources.
+        number: usize,
+        /// Its name in the pipeline, or that of the input that it feeds; empty when it has none.
+        name: String,
+    },
+    /// A file, by its path.
+    File(String),
+}
+
+impl Layer {
+    /// An operator that is a `name`, called `instance` in the pipeline.
+    pub fn operator(name: &str, instance: &str) -> Self {
+        Self::Operator { name: name.to_owned(), instance: instance.to_owned() }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Operator { name, instance } => write!(f, "operator `{name}` (`{instance}`)"),
+            Self::Source { number, name } if name.is_empty() => write!(f, "source {number}"),
+            Self::Source { number, name } => write!(f, "source {number} (`{name}`)"),
+            Self::File(path) => write!(f, "the file `{path}`"),
+        }
+    }
+}
+
+impl From<String> for Layer {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Layer {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
 }
 
 /// What a caller is told of a panic.
@@ -49,7 +106,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of `kind` that reads `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), context: Vec::new() }
+        Self { kind, message: message.into(), layers: Vec::new(), input: None }
     }
 
     /// The caller's data, pipeline or configuration is wrong.
@@ -87,20 +144,58 @@ impl Error {
 
     /// Adds the layer that the error passes through; a layer calls this once.
     #[must_use]
-    pub fn context(mut self, layer: impl Into<String>) -> Self {
-        self.context.push(layer.into());
+    pub fn context(mut self, layer: impl Into<Layer>) -> Self {
+        self.layers.push(layer.into());
         self
+    }
+
+    /// Says that the message names this input of a pipeline.
+    #[must_use]
+    pub fn of_input(self, name: &str) -> Self {
+        Self { input: Some(name.to_owned()), ..self }
     }
 
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+
+    /// The name in its pipeline of the operator that failed.
+    pub fn operator(&self) -> Option<&str> {
+        self.layers.iter().find_map(|layer| match layer {
+            Layer::Operator { instance, .. } => Some(instance.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The name in its pipeline of the source that failed, or of the input that is wrong.
+    pub fn source_name(&self) -> Option<&str> {
+        let named = self.layers.iter().find_map(|layer| match layer {
+            Layer::Source { name, .. } => Some(name.as_str()),
+            _ => None,
+        });
+        named.or(self.input.as_deref())
+    }
+
+    /// The path of the file that could not be read.
+    pub fn file(&self) -> Option<&str> {
+        self.layers.iter().find_map(|layer| match layer {
+            Layer::File(path) => Some(path.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The text behind the name of the operator or the source that failed: all of it where neither is known.
+    pub fn reason(&self) -> String {
+        let is_named = |layer: &Layer| matches!(layer, Layer::Operator { .. } | Layer::Source { .. });
+        let inside = self.layers.iter().position(is_named).unwrap_or(self.layers.len());
+        Self { layers: self.layers[..inside].to_vec(), ..self.clone() }.to_string()
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for layer in self.context.iter().rev() {
+        for layer in self.layers.iter().rev() {
             write!(f, "{layer}: ")?;
         }
         f.write_str(&self.message)
@@ -112,11 +207,11 @@ impl std::error::Error for Error {}
 /// Adds a context to the error of a result; the text is made only when there is an error.
 pub trait Context<T> {
     /// See [`Error::context`].
-    fn context(self, layer: impl FnOnce() -> String) -> Result<T>;
+    fn context<L: Into<Layer>>(self, layer: impl FnOnce() -> L) -> Result<T>;
 }
 
 impl<T> Context<T> for Result<T> {
-    fn context(self, layer: impl FnOnce() -> String) -> Result<T> {
+    fn context<L: Into<Layer>>(self, layer: impl FnOnce() -> L) -> Result<T> {
         self.map_err(|error| error.context(layer()))
     }
 }
@@ -139,6 +234,18 @@ mod tests {
         let error = Error::invalid("expected rank 3, found 2").context("operator `r`").context("model `m`");
         assert_eq!(error.to_string(), "model `m`: operator `r`: expected rank 3, found 2");
         assert_eq!(error.kind(), ErrorKind::InvalidArg);
+    }
+
+    #[test]
+    fn names_are_told_beside_the_words() {
+        let error = Error::not_found("no such file").context(Layer::File("a.jpg".to_owned()));
+        let error = error.context(Layer::Source { number: 1, name: "files".to_owned() }).context("model `m`");
+        assert_eq!(error.to_string(), "model `m`: source 1 (`files`): the file `a.jpg`: no such file");
+        let named = (error.operator(), error.source_name(), error.file());
+        assert_eq!(named, (None, Some("files"), Some("a.jpg")));
+        assert_eq!(error.reason(), "the file `a.jpg`: no such file");
+        let error = Error::invalid("too large").context(Layer::operator("Crop", "crop_1"));
+        assert_eq!((error.operator(), error.reason().as_str()), (Some("crop_1"), "too large"));
     }
 
     #[test]

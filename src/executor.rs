@@ -336,25 +336,22 @@ impl Executor {
         for (input, mut batch) in plan.graph.inputs.iter().zip(inputs) {
             let desc = batch.desc();
             if batch.len() != batch_size {
-                return Err(Error::invalid(format!(
-                    "input `{}` has {} samples, expected {batch_size}",
-                    input.name,
-                    batch.len()
-                )));
+                let text =
+                    format!("input `{}` has {} samples, expected {batch_size}", input.name, batch.len());
+                return Err(Error::invalid(text).of_input(&input.name));
             }
             if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
-                return Err(Error::invalid(format!(
-                    "input `{}` is {}, expected {dtype}",
-                    input.name, desc.dtype
-                )));
+                let text = format!("input `{}` is {}, expected {dtype}", input.name, desc.dtype);
+                return Err(Error::invalid(text).of_input(&input.name));
             }
             if let Some(ndim) = input.ndim
                 && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
             {
-                return Err(Error::invalid(format!(
+                let text = format!(
                     "input `{}` has samples of shape {shape}, expected {ndim} dimensions",
                     input.name
-                )));
+                );
+                return Err(Error::invalid(text).of_input(&input.name));
             }
             let id = input.value.0;
             // What was looked at to refuse its format is what is decoded.

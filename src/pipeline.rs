@@ -29,7 +29,7 @@ pub use crate::graph::import::describe::{
 };
 pub use crate::memory::DeviceBytes;
 pub use crate::operator::args::Value as ArgumentValue;
-pub use crate::operator::{Decoded, Failures, Preferences};
+pub use crate::operator::{Answer, Callback, Callbacks, Decoded, Failures, Inputs, Preferences};
 pub use dataset::Dataset;
 pub use feeding::Feeding;
 pub use instance::Instance;
@@ -99,6 +99,14 @@ impl Pipeline {
             None => file,
         };
         Self::plan(file.graph(device)?)
+    }
+
+    /// [`Pipeline::load`] of a file with operators that are functions of the program.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`].
+    pub fn load_with_callbacks(bytes: &[u8], device: Device, callbacks: &Callbacks) -> Result<Self> {
+        Self::plan(PipelineFile::parse(bytes)?.graph_with(device, callbacks)?)
     }
 
     /// [`Pipeline::load`] with sources in place of the caller: each with the names of the inputs that its outputs feed.
@@ -211,7 +219,7 @@ impl Pipeline {
     pub fn operator_count(&self) -> usize {
         let count = |node: &Node| match &node.kind {
             NodeKind::Fused(_, args) => args.len(),
-            NodeKind::Operator(..) | NodeKind::Transfer => 1,
+            NodeKind::Operator(..) | NodeKind::Callback(..) | NodeKind::Transfer => 1,
         };
         self.plan.graph.nodes.iter().map(count).sum()
     }
@@ -254,9 +262,15 @@ impl Pipeline {
     }
 
     /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before
-    /// depends on what was in earlier batches, so one instance must run all of them, in their order.
+    /// depends on what was in earlier batches, so one instance must run all of them, in their order. So it must where
+    /// functions of the program are called.
     pub fn needs_order(&self) -> bool {
-        self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
+        self.calls_back() || self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
+    }
+
+    /// Whether operators are functions of the program.
+    pub fn calls_back(&self) -> bool {
+        self.plan.graph.nodes.iter().any(|node| matches!(node.kind, NodeKind::Callback(..)))
     }
 
     /// The nodes that draw numbers from a seed.
@@ -306,19 +320,26 @@ impl Pipeline {
         }
     }
 
-    /// The batches of a pipeline whose inputs are all fed by sources, or which has none, or which [takes
-    /// videos](Self::takes_videos); on `gpu` when the pipeline [needs one](Pipeline::needs_gpu).
+    /// The batches of a pipeline whose inputs sources feed, or which has none, or which [takes
+    /// videos](Self::takes_videos); on `gpu` when the pipeline [needs one](Pipeline::needs_gpu). Beside sources, a
+    /// caller may feed inputs: [`Stream::next_with`].
     ///
     /// # Errors
-    /// Invalid for an input that nobody feeds; what making sources and instances fails with.
+    /// Invalid for an input that nobody feeds, without any source; what making sources and instances fails with.
     pub fn stream(&self, settings: &StreamSettings, gpu: Option<&Arc<Gpu>>) -> Result<Stream> {
-        if let Some(input) = self.plan.graph.inputs.iter().find(|input| input.feed == Feed::Caller) {
+        let left = self.plan.graph.inputs.iter().find(|input| input.feed == Feed::Caller);
+        if let Some(input) = left.filter(|_| self.plan.graph.sources.is_empty()) {
             return Err(Error::invalid(format!("input `{}` is fed by no source", input.name)));
         }
-        let lanes = if self.needs_order() { 1 } else { settings.lanes.clamp(1, settings.prefetch.max(1)) };
+        let in_callers_thread = self.calls_back() || left.is_some();
+        let lanes = if in_callers_thread || self.needs_order() {
+            1
+        } else {
+            settings.lanes.clamp(1, settings.prefetch.max(1))
+        };
         let executor = || self.executor(settings.num_threads, gpu, &settings.preferences);
         let executors = (0..lanes).map(|_| executor()).collect::<Result<Vec<_>>>()?;
-        Stream::new(&self.plan.graph, executors, settings)
+        Stream::new(&self.plan.graph, executors, in_callers_thread, settings)
     }
 
     fn executor(

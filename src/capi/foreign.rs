@@ -24,7 +24,7 @@ pub(super) fn build(table: &'static OperatorTable, args: &Args, inputs: usize) -
 }
 
 /// Calls a function of the library, which may say why it failed.
-fn call(function: impl FnOnce(*mut Message) -> i32) -> Result<()> {
+pub(super) fn call(function: impl FnOnce(*mut Message) -> i32) -> Result<()> {
     let mut text = [0u8; limits::MAX_PRINTED_BYTES];
     let mut message =
         Message { struct_size: size_of::<Message>(), text: text.as_mut_ptr().cast(), capacity: text.len() };

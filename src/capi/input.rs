@@ -93,13 +93,24 @@ unsafe fn named<'r>(declared: &[Input], input: &InputTensor, count: usize) -> Re
         )));
     };
     // SAFETY: the caller vouches for the samples.
-    let batch = unsafe { batch(declared, input, count) }.context(|| format!("input `{name}`"))?;
+    let batch = unsafe { batch(declared, input, count) }
+        .context(|| format!("input `{name}`"))
+        .map_err(|error| error.of_input(name))?;
     Ok((place, batch))
 }
 
+/// The batch of an input that is declared so.
+///
+/// # Errors
+/// Invalid when it cannot be what it is said to be.
+///
 /// # Safety
 /// The samples of `input`, their shapes and their memory are valid for `'r`.
-unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) -> Result<Batch<'r>> {
+pub(super) unsafe fn batch<'r>(
+    declared: &Input,
+    input: &InputTensor,
+    batch_size: usize,
+) -> Result<Batch<'r>> {
     let dtype = types::dtype(input.dtype)?;
     if types::device(input.device)? == Device::Gpu && declared.device == Device::Cpu {
         return Err(Error::invalid(

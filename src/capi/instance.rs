@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::device;
 use super::input;
@@ -80,6 +80,15 @@ impl InstanceHandle {
     }
 }
 
+impl InstanceHandle {
+    /// The instance for this thread alone.
+    fn alone(&self) -> Result<MutexGuard<'_, Instance>> {
+        let busy =
+            "the instance is running a batch: an instance runs one at a time, make one for each thread";
+        self.instance.try_lock().ok_or_else(|| Error::new(ErrorKind::Unavailable, busy))
+    }
+}
+
 /// Frees an instance. Results stay. Null is all right. Any thread, while no other uses the instance.
 ///
 /// # Safety
@@ -143,6 +152,23 @@ pub unsafe extern "C" fn gesso_instance_run_into(
     })
 }
 
+/// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random numbers
+/// are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and begin anew.
+///
+/// Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `instance` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_go_on(instance: *const InstanceHandle, samples: u64) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("instance", instance) }?;
+        handle.alone()?.go_on(samples);
+        Ok(())
+    })
+}
+
 /// # Safety
 /// As for [`gesso_instance_run_into`]; without `allocate`, outputs stay in our memory.
 unsafe fn run(
@@ -159,12 +185,7 @@ unsafe fn run(
     *out = std::ptr::null_mut();
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { types::reference("instance", instance) }?;
-    let Some(mut instance) = handle.instance.try_lock() else {
-        return Err(Error::new(
-            ErrorKind::Unavailable,
-            "the instance is running a batch: an instance runs one at a time, make one for each thread",
-        ));
-    };
+    let mut instance = handle.alone()?;
     // SAFETY: the caller vouches for the inputs; the batches live no longer than this call.
     let batches = unsafe { input::batches(&handle.pipeline, batch_size, inputs, input_count) }?;
     let mut sink = CallersMemory::new(allocate, user, handle.ordinal);

@@ -6,7 +6,8 @@
 //! stream   batches that readers or videos feed             dataset  what a reader reads, sample by sample
 //! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
-//! device   the GPU of an instance or a stream
+//! device   the GPU of an instance or a stream               failure  what a call or a sample failed with
+//! callback functions of the program as operators
 //! ```
 //!
 //! Every function is one `status::guard`ed closure: no panic leaves it. Pointers from C are looked at once, at the top
@@ -14,9 +15,11 @@
 
 #![expect(unsafe_code, reason = "this is a boundary to C")]
 
+pub mod callback;
 pub mod dataset;
 mod device;
 pub mod dlpack;
+pub mod failure;
 mod foreign;
 pub mod input;
 pub mod instance;

@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
+use super::callback::{self, CallbackTable};
 use super::size::Out;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, GESSO_MAX_NDIM, TensorInfo, device_number};
@@ -87,6 +88,37 @@ pub unsafe extern "C" fn gesso_pipeline_load(
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { types::slice("bytes", bytes, length) }?;
         let loaded = Pipeline::load(bytes, types::device(device)?)?;
+        *out = Box::into_raw(Box::new(PipelineHandle::new(loaded)));
+        Ok(())
+    })
+}
+
+/// `gesso_pipeline_load` for a file in which operators `Callback` are functions of the program: `callbacks`, of which
+/// each has the name of one.
+///
+/// Ownership and threads as for `gesso_pipeline_load`.
+///
+/// # Safety
+/// As for `gesso_pipeline_load`; `callbacks` points at `callback_count` structs of the size that they say, which keep
+/// the promises of `gesso_callback`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_pipeline_load_with_callbacks(
+    bytes: *const u8,
+    length: usize,
+    device: i32,
+    callbacks: *const CallbackTable,
+    callback_count: usize,
+    pipeline: *mut *mut PipelineHandle,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("pipeline", pipeline) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { types::slice("bytes", bytes, length) }?;
+        // SAFETY: the caller vouches for the structs.
+        let callbacks = unsafe { callback::callbacks(callbacks, callback_count) }?;
+        let loaded = Pipeline::load_with_callbacks(bytes, types::device(device)?, &callbacks)?;
         *out = Box::into_raw(Box::new(PipelineHandle::new(loaded)));
         Ok(())
     })

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use super::failure::{ErrorInfo, Failure};
 use super::sample::{Data, Destination, Exports, Made};
 use super::size::Out;
-use super::status::{Status, c_text, guard, guarded};
+use super::status::{Status, guard, guarded};
 use super::types::{self, ElementType, Tensor};
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
@@ -30,8 +31,7 @@ impl ResultHandle {
         ordinal: i32,
         on_host: bool,
     ) -> Result<Self> {
-        let failure =
-            |i| outcome.failures.get(i).map(|error| (error.kind().into(), c_text(&error.to_string())));
+        let failure = |i| outcome.failures.get(i).map(Failure::of);
         let failures: Vec<_> = (0..batch_size).map(failure).collect();
         let pool = Arc::clone(instance.memory());
         let mut outputs = Vec::with_capacity(outcome.outputs.len());
@@ -63,15 +63,14 @@ impl ResultHandle {
 }
 
 impl ResultHandle {
-    /// Takes over a batch whose outputs are all in memory of ours, on the host or on GPU `ordinal`. It keeps that
-    /// memory.
+    /// Takes over a batch whose outputs are in memory of ours, on the host or on GPU `ordinal`, which it keeps. What
+    /// lies in the caller's memory on the host is copied.
     ///
     /// # Errors
-    /// Internal for a sample that has neither bytes nor an error.
-    pub(super) fn of_own(outcome: &Outcome<'static>, pool: &Arc<HostPool>, ordinal: i32) -> Result<Self> {
+    /// Internal for a sample that has neither bytes nor an error, or that is in the caller's memory on a GPU.
+    pub(super) fn of_own(outcome: &Outcome<'_>, pool: &Arc<HostPool>, ordinal: i32) -> Result<Self> {
         let count = outcome.failures.len();
-        let failure =
-            |i| outcome.failures.get(i).map(|error| (error.kind().into(), c_text(&error.to_string())));
+        let failure = |i| outcome.failures.get(i).map(Failure::of);
         let failures: Vec<_> = (0..count).map(failure).collect();
         let made = |batch: &Batch<'_>, i: usize| match failures.get(i) {
             Some(None) => Made::new(batch, i, None, pool).map(Some),
@@ -109,7 +108,7 @@ pub unsafe extern "C" fn gesso_result_batch_size(result: *const ResultHandle) ->
 }
 
 /// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.
-/// The text lives as long as the result. Any thread.
+/// The text lives as long as the result. `gesso_result_sample_error` has it in its parts. Any thread.
 ///
 /// # Safety
 /// `result` is valid; `message` is null or points at a pointer.
@@ -123,13 +122,9 @@ pub unsafe extern "C" fn gesso_result_sample_status(
     let done = guard(|| {
         // SAFETY: the caller vouches for the pointer.
         let result = unsafe { types::reference("result", result) }?;
-        let count = result.0.failures.len();
-        let failure =
-            result.0.failures.get(sample).ok_or_else(|| {
-                Error::not_found(format!("there is no sample {sample}: the batch has {count}"))
-            })?;
-        let text = failure.as_ref().map_or(c"".as_ptr(), |(_, text)| text.as_ptr());
-        of_sample = failure.as_ref().map_or(Status::Ok, |(status, _)| *status);
+        let failure = result.0.failure(sample)?;
+        let text = failure.map_or(c"".as_ptr(), |failure| failure.message.as_ptr());
+        of_sample = failure.map_or(Status::Ok, Failure::status);
         if !message.is_null() {
             // SAFETY: the caller vouches for the pointer.
             *unsafe { types::place("message", message) }? = text;
@@ -138,6 +133,41 @@ pub unsafe extern "C" fn gesso_result_sample_status(
     });
     if done == Status::Ok { of_sample } else { done }
 }
+
+/// Fills `error`, whose `struct_size` is set, with what sample `sample` failed with; its `status` is `GESSO_STATUS_OK`,
+/// and its texts are empty, if it did not. The texts live as long as the result. Any thread.
+///
+/// # Safety
+/// `result` is valid; `error` points at a struct of the size that it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_result_sample_error(
+    result: *const ResultHandle,
+    sample: usize,
+    error: *mut ErrorInfo,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let data = &unsafe { types::reference("result", result) }?.0;
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new("error", error) }?;
+        match data.failure(sample)? {
+            Some(failure) => out.write(&failure.info()),
+            None => out.write(&NO_ERROR),
+        }
+        Ok(())
+    })
+}
+
+/// What stands for a sample that did not fail.
+const NO_ERROR: ErrorInfo = ErrorInfo {
+    struct_size: size_of::<ErrorInfo>(),
+    status: Status::Ok as i32,
+    message: c"".as_ptr(),
+    reason: c"".as_ptr(),
+    operator_name: c"".as_ptr(),
+    source_name: c"".as_ptr(),
+    file: c"".as_ptr(),
+};
 
 /// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the
 /// result's (or memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that

@@ -4,7 +4,8 @@ use std::ffi::{CString, c_void};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::status::{Status, c_text};
+use super::failure::Failure;
+use super::status::c_text;
 use super::types::{self, Tensor, device_number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{DeviceBytes, DeviceMemory, HostBuffer, HostPool};
@@ -15,7 +16,7 @@ pub(super) struct Data {
     /// First, because it waits for work on the outputs before they are freed.
     pub(super) exports: Exports,
     pub(super) outputs: Vec<Vec<Option<Made>>>,
-    pub(super) failures: Vec<Option<(Status, CString)>>,
+    pub(super) failures: Vec<Option<Failure>>,
     pub(super) ordinal: i32,
 }
 
@@ -172,9 +173,16 @@ impl Made {
 }
 
 impl Data {
+    /// What a sample failed with, if it did.
+    pub(super) fn failure(&self, sample: usize) -> Result<Option<&Failure>> {
+        let count = self.failures.len();
+        let failure = self.failures.get(sample).map(Option::as_ref);
+        failure.ok_or_else(|| Error::not_found(format!("there is no sample {sample}: the batch has {count}")))
+    }
+
     pub(super) fn made(&self, output: usize, sample: usize) -> Result<&Made> {
-        if let Some(Some((_, error))) = self.failures.get(sample) {
-            let text = error.to_string_lossy();
+        if let Some(Some(failure)) = self.failures.get(sample) {
+            let text = failure.message.to_string_lossy();
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("sample {sample} failed and has no outputs: {text}"),

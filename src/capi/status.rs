@@ -61,8 +61,20 @@ pub(super) fn kind(code: i32) -> Option<ErrorKind> {
     })
 }
 
+/// An error and its text.
+#[derive(Default)]
+struct Last {
+    error: Option<Error>,
+    text: CString,
+}
+
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    static LAST: RefCell<Last> = RefCell::default();
+}
+
+/// What the last call of this thread that failed did so with.
+pub(super) fn last() -> Option<Error> {
+    LAST.with(|last| last.borrow().error.clone())
 }
 
 /// Text as C has it; a zero byte ends nothing early.
@@ -77,8 +89,9 @@ pub(super) fn guard(body: impl FnOnce() -> Result<()>) -> Status {
     let done =
         catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
     let Err(error) = done else { return Status::Ok };
-    LAST.with(|last| *last.borrow_mut() = c_text(&error.to_string()));
-    error.kind().into()
+    let (kind, text) = (error.kind(), c_text(&error.to_string()));
+    LAST.with(|last| *last.borrow_mut() = Last { error: Some(error), text });
+    kind.into()
 }
 
 /// Runs `body`, which cannot say that it failed.
@@ -102,5 +115,5 @@ pub extern "C" fn gesso_version() -> *const c_char {
 /// library's, and lives until the next call of this thread that fails. Any thread; each has its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn gesso_last_error() -> *const c_char {
-    guarded(c"".as_ptr(), || LAST.with(|last| last.borrow().as_ptr()))
+    guarded(c"".as_ptr(), || LAST.with(|last| last.borrow().text.as_ptr()))
 }

@@ -181,22 +181,59 @@ pub unsafe extern "C" fn gesso_stream_next(
     result: *mut *mut ResultHandle,
     first: *mut u64,
 ) -> Status {
-    guard(|| {
+    // SAFETY: the caller vouches for the same.
+    guard(|| unsafe { next(stream, None, result, first) })
+}
+
+/// `gesso_stream_next` for a pipeline that takes inputs from the caller beside its readers: `inputs` of `batch_size`
+/// samples, as many as the stream's batches have, are those of this batch. It runs in this thread, while readers read
+/// ahead. So do batches of pipelines that call functions of the program, with this function and `gesso_stream_next`.
+///
+/// The inputs and their memory are the caller's, and are read during the call only. Ownership and threads as for
+/// `gesso_stream_next`.
+///
+/// # Safety
+/// As for `gesso_stream_next`; `inputs` points at `input_count` inputs whose pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_run(
+    stream: *const StreamHandle,
+    batch_size: usize,
+    inputs: *const InputTensor,
+    input_count: usize,
+    result: *mut *mut ResultHandle,
+    first: *mut u64,
+) -> Status {
+    // SAFETY: the caller vouches for the same.
+    guard(|| unsafe { next(stream, Some((batch_size, inputs, input_count)), result, first) })
+}
+
+/// # Safety
+/// As for [`gesso_stream_run`].
+unsafe fn next(
+    stream: *const StreamHandle,
+    given: Option<(usize, *const InputTensor, usize)>,
+    result: *mut *mut ResultHandle,
+    first: *mut u64,
+) -> Result<()> {
+    // SAFETY: the caller vouches for the pointer.
+    let out = unsafe { types::place("result", result) }?;
+    *out = std::ptr::null_mut();
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { types::reference("stream", stream) }?;
+    let mut stream = handle.alone()?;
+    let batches = match given {
+        None => Vec::new(),
+        // SAFETY: the caller vouches for the inputs; the batches live no longer than this call.
+        Some((size, inputs, count)) => unsafe { input::batches(&handle.pipeline, size, inputs, count) }?,
+    };
+    let Some(delivered) = stream.next_with(batches).transpose()? else { return Ok(()) };
+    if !first.is_null() {
         // SAFETY: the caller vouches for the pointer.
-        let out = unsafe { types::place("result", result) }?;
-        *out = std::ptr::null_mut();
-        // SAFETY: the caller vouches for the pointer.
-        let handle = unsafe { types::reference("stream", stream) }?;
-        let mut stream = handle.alone()?;
-        let Some(delivered) = stream.next().transpose()? else { return Ok(()) };
-        if !first.is_null() {
-            // SAFETY: the caller vouches for the pointer.
-            *unsafe { types::place("first", first) }? = delivered.first;
-        }
-        let made = ResultHandle::of_own(&delivered.outcome, &handle.pool, handle.ordinal)?;
-        *out = Box::into_raw(Box::new(made));
-        Ok(())
-    })
+        *unsafe { types::place("first", first) }? = delivered.first;
+    }
+    let made = ResultHandle::of_own(&delivered.outcome, &handle.pool, handle.ordinal)?;
+    *out = Box::into_raw(Box::new(made));
+    Ok(())
 }
 
 /// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`,

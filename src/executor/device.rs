@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use super::host::{Scratch, bound_bytes};
 use super::{OutputSink, State, Target};
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Context, Error, ErrorKind, Layer, Result};
 use crate::gpu::{Download, Gpu, Recorder};
 use crate::graph::infer::Operators;
-use crate::graph::{GraphOutput, Placement, Plan, ValueId};
+use crate::graph::{Graph, GraphOutput, Placement, Plan, ValueId};
 use crate::memory::{Bounds, DeviceBytes, HostPool, align_up};
 use crate::operator::{DeviceOutput, Failures, Inputs, prepare_copy};
 use crate::tensor::{Batch, BatchDesc, Sample, ValueType};
@@ -212,7 +212,7 @@ pub(super) fn copy_output<'r>(
     state: &mut State<'r>,
     sink: &mut dyn OutputSink<'r>,
 ) -> Result<Batch<'r>> {
-    let label = format!("output `{}`", declared.name);
+    let label = Layer::Text(format!("output `{}`", declared.name));
     let inputs = Inputs::new(&label, &[], &[], &state.failures);
     let target = Some((output, declared));
     let desc = value.desc().clone();
@@ -283,7 +283,9 @@ pub(super) fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) ->
     for (node, operator) in plan.graph.nodes.iter().zip(operators) {
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
         let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
-        operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
+        operator
+            .prepare_gpu(gpu, &inputs)
+            .context(|| Layer::operator(Graph::op_name(node), &node.instance))?;
     }
     Ok(())
 }

@@ -13,27 +13,25 @@ pub(super) fn hand_on(
     regular: &[&Batch<'_>],
     made: &mut [Batch<'_>],
 ) {
-    if regular.iter().all(|input| input.origins().is_none()) {
+    let knows = |input: &&Batch<'_>| input.origins().is_some();
+    if !regular.is_empty() && !regular.iter().any(knows) {
         return;
     }
-    let own = operator.and_then(|operator| operator.origins(inputs));
-    let origins = match (own, operator) {
-        (Some(own), _) => Some(own),
-        (None, Some(operator)) if operator.is_view() => {
-            for (output, batch) in made.iter_mut().enumerate() {
-                let origin = |i: usize| {
-                    let (input, source) = operator.source(output, i);
-                    regular.get(input).map_or("", |batch| batch.origin(source))
-                };
-                let all = (0..batch.len()).map(|i| origin(i).into()).collect();
-                batch.come_from(Some(all));
-            }
-            return;
+    if let Some(operator) = operator.filter(|operator| operator.is_view()) {
+        for (output, batch) in made.iter_mut().enumerate() {
+            let origin = |i: usize| {
+                let (input, source) = operator.source(output, i);
+                regular.get(input).map_or("", |batch| batch.origin(source))
+            };
+            let all = (0..batch.len()).map(|i| origin(i).into()).collect();
+            batch.come_from(Some(all));
         }
-        _ => common(regular),
-    };
-    for batch in made {
-        batch.come_from(origins.clone());
+        return;
+    }
+    let common = common(regular);
+    for (output, batch) in made.iter_mut().enumerate() {
+        let own = operator.and_then(|operator| operator.origins(inputs, output));
+        batch.come_from(own.or_else(|| common.clone()));
     }
 }
 

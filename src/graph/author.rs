@@ -11,7 +11,7 @@ use super::import::describe::{
     StoredArgument,
 };
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
 use crate::operator::args::Value;
 use crate::tensor::DType;
@@ -60,7 +60,7 @@ pub fn author(description: &Description) -> Result<Vec<u8>> {
             }),
             Entry::Operator(i) => description.operators.get(i).map(|given| {
                 let (name, instance) = (shortened(&given.name), shortened(&given.instance));
-                operator(given, &mut edges).context(|| format!("operator `{name}` (`{instance}`)"))
+                operator(given, &mut edges).context(|| Layer::operator(name, instance))
             }),
         };
         def.op.extend(op.transpose()?);

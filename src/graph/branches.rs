@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use super::infer::Operators;
 use super::{Graph, Node, ValueId};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::operator::Routing;
 
 /// A set of samples of the batch.
@@ -50,7 +50,7 @@ impl Branches {
             let routing = operator.as_ref().and_then(|operator| operator.routing());
             branches
                 .node(graph, node, routing, &mut known)
-                .context(|| format!("operator `{}` (`{}`)", Graph::op_name(node), node.instance))?;
+                .context(|| Layer::operator(Graph::op_name(node), &node.instance))?;
         }
         match graph.outputs.iter().find(|output| branches.of(output.value) != BranchId::ALL) {
             Some(output) => Err(Error::invalid(format!(

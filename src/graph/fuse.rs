@@ -54,7 +54,7 @@ fn fusion(graph: &Graph, i: usize) -> Option<(Vec<usize>, &'static Fusion)> {
 fn operator(node: &Node) -> Option<(&'static OpDef, &Args)> {
     match &node.kind {
         NodeKind::Operator(def, args) => Some((def, args)),
-        NodeKind::Fused(..) | NodeKind::Transfer => None,
+        NodeKind::Fused(..) | NodeKind::Callback(..) | NodeKind::Transfer => None,
     }
 }
 

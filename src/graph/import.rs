@@ -5,6 +5,7 @@
 //! operator that has no form for a GPU runs on the host, wherever the file puts it.
 
 mod arguments;
+mod callbacks;
 mod seeds;
 mod sources;
 
@@ -15,10 +16,10 @@ use prost::Message;
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
 use super::{Feed, Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
 use crate::cpu::exact::Arithmetic;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
-use crate::operator::Args;
 use crate::operator::args::Value as ArgValue;
+use crate::operator::{Args, CALLBACK, Callbacks};
 use crate::ops;
 use crate::readers;
 use crate::tensor::{DType, Device, Layout, ValueType};
@@ -88,13 +89,22 @@ impl PipelineFile {
     /// # Errors
     /// The first thing that is wrong or not supported, with the operator and the instance it stands in.
     pub fn graph(&self, target: Device) -> Result<Graph> {
-        Importer::new(&self.0, target)?.run()
+        self.graph_with(target, &Callbacks::new())
+    }
+
+    /// [`PipelineFile::graph`], with functions for the operators that call some.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn graph_with(&self, target: Device, callbacks: &Callbacks) -> Result<Graph> {
+        Importer::new(&self.0, target, callbacks)?.run()
     }
 }
 
 struct Importer<'d> {
     def: &'d PipelineDef,
     target: Device,
+    callbacks: &'d Callbacks,
     graph: Graph,
     /// Edge name to the value as its producer writes it.
     produced: HashMap<&'d str, ValueId>,
@@ -105,7 +115,7 @@ struct Importer<'d> {
 }
 
 impl<'d> Importer<'d> {
-    fn new(def: &'d PipelineDef, target: Device) -> Result<Self> {
+    fn new(def: &'d PipelineDef, target: Device, callbacks: &'d Callbacks) -> Result<Self> {
         let batch_size = def.batch_size.ok_or_else(|| Error::invalid("the pipeline has no `batch_size`"))?;
         let max_batch_size = usize::try_from(batch_size)
             .ok()
@@ -133,6 +143,7 @@ impl<'d> Importer<'d> {
         Ok(Self {
             def,
             target,
+            callbacks,
             graph,
             produced: HashMap::new(),
             copies: HashMap::new(),
@@ -149,7 +160,7 @@ impl<'d> Importer<'d> {
             let name = op.name.as_deref().unwrap_or_default();
             let instance = op.inst_name.as_deref().unwrap_or_default();
             self.operator(op, name, instance)
-                .context(|| format!("operator `{}` (`{}`)", shortened(name), shortened(instance)))?;
+                .context(|| Layer::operator(shortened(name), shortened(instance)))?;
         }
         self.graph.feed_beside_videos();
         for (i, output) in self.def.pipe_outputs.iter().enumerate() {
@@ -194,6 +205,9 @@ impl<'d> Importer<'d> {
         }
         if let Some(reader) = readers::find(name) {
             return self.reader(op, reader, values, placement);
+        }
+        if let Some(callback) = self.callbacks.get(instance).filter(|_| name == CALLBACK) {
+            return self.callback(op, callback, values);
         }
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));

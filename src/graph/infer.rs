@@ -1,10 +1,12 @@
 //! Types, ranks and layouts through the graph before there is a batch, so that a model configures itself; and the
 //! residency rule. It builds every operator once, which also checks every argument at load.
 
+use std::sync::Arc;
+
 use super::{Graph, GraphOutput, Node, NodeKind, ValueId};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
-use crate::operator::Operator;
+use crate::operator::{Calls, Operator};
 use crate::tensor::{DType, Device, ValueType};
 
 /// The operators of a graph, in the order of its nodes; `None` for a transfer.
@@ -20,11 +22,14 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .iter()
         .map(|node| match &node.kind {
             NodeKind::Transfer => Ok(None),
+            NodeKind::Callback(callback, layouts) => {
+                Ok(Some(Box::new(Calls::new(Arc::clone(callback), layouts.clone())) as Box<dyn Operator>))
+            }
             NodeKind::Fused(fusion, args) => fusion.build(args).map(Some),
             NodeKind::Operator(def, args) => def
                 .instantiate(args, node.inputs.len())
                 .map(Some)
-                .context(|| format!("operator `{}` (`{}`)", def.name, node.instance)),
+                .context(|| Layer::operator(def.name, &node.instance)),
         })
         .collect()
 }
@@ -47,9 +52,9 @@ pub fn infer(graph: &mut Graph) -> Result<Operators> {
         }
         let types = match operator {
             None => inputs,
-            Some(operator) => operator
-                .infer(&inputs)
-                .context(|| format!("operator `{}` (`{}`)", Graph::op_name(node), node.instance))?,
+            Some(operator) => {
+                operator.infer(&inputs).context(|| Layer::operator(Graph::op_name(node), &node.instance))?
+            }
         };
         let outputs = node.outputs.clone();
         if types.len() != outputs.len() {

@@ -12,9 +12,11 @@ pub mod plan;
 mod proto;
 mod sources;
 
-use crate::operator::{Args, Fusion, OpDef};
+use std::sync::Arc;
+
+use crate::operator::{Args, CALLBACK, Callback, Fusion, OpDef};
 use crate::source::MakeSource;
-use crate::tensor::{DType, Device, ValueType};
+use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use branches::{BranchId, Branches};
 pub use plan::Plan;
@@ -99,6 +101,8 @@ pub enum NodeKind {
     Operator(&'static OpDef, Args),
     /// Several operators in one, with the arguments of each.
     Fused(&'static Fusion, Vec<Args>),
+    /// A function of the program, with those layouts of its outputs that are known.
+    Callback(Arc<dyn Callback>, Vec<Option<Layout>>),
     /// A copy from the device of its input to the device of its output.
     Transfer,
 }
@@ -112,7 +116,7 @@ impl Node {
         match &self.kind {
             NodeKind::Operator(_, args) => is_other(args),
             NodeKind::Fused(_, args) => args.iter().any(is_other),
-            NodeKind::Transfer => false,
+            NodeKind::Callback(..) | NodeKind::Transfer => false,
         }
     }
 
@@ -133,16 +137,17 @@ impl Node {
             NodeKind::Fused(fusion, args) => {
                 fusion.of.iter().zip(args).any(|(def, args)| (def.mixes_samples)(args))
             }
-            NodeKind::Transfer => false,
+            // What it reads is on the host: which samples failed is known.
+            NodeKind::Callback(..) | NodeKind::Transfer => false,
         }
     }
 
-    /// The operator that has the inputs; none of a transfer, which is a copy itself.
+    /// The operator that has the inputs; none of a transfer, which is a copy itself, and of a function.
     pub fn first(&self) -> Option<&'static OpDef> {
         match self.kind {
             NodeKind::Operator(def, _) => Some(def),
             NodeKind::Fused(fusion, _) => fusion.of.first().copied(),
-            NodeKind::Transfer => None,
+            NodeKind::Callback(..) | NodeKind::Transfer => None,
         }
     }
 }
@@ -226,6 +231,7 @@ impl Graph {
         match node.kind {
             NodeKind::Operator(def, _) => def.name,
             NodeKind::Fused(fusion, ..) => fusion.name,
+            NodeKind::Callback(..) => CALLBACK,
             NodeKind::Transfer => "transfer",
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::infer::{self, Operators};
 use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
-use crate::error::Result;
+use crate::error::{Layer, Result};
 use crate::tensor::Device;
 
 /// Columns of the table are padded up to this many characters; longer cells push the rest of their row.
@@ -41,9 +41,9 @@ pub struct Step {
     /// Values that nobody needs after this step.
     pub frees: Vec<ValueId>,
     /// How errors and tables call it.
-    pub label: String,
+    pub label: Layer,
     /// How errors call the operators that it stands for, if it stands for several.
-    pub parts: Vec<String>,
+    pub parts: Vec<Layer>,
 }
 
 impl Plan {
@@ -85,16 +85,16 @@ impl Plan {
                     Some(output)
                 })
                 .collect();
-            let label = |name, instance| format!("operator `{name}` (`{instance}`)");
             let parts = match &node.kind {
                 NodeKind::Fused(fusion, ..) => {
                     let names = fusion.of.iter().map(|def| def.name);
-                    let of = |(name, instance)| label(name, instance);
+                    let of = |(name, instance)| Layer::operator(name, instance);
                     names.zip(node.instance.split(super::fuse::AND)).map(of).collect()
                 }
                 _ => Vec::new(),
             };
-            let (label, branch) = (label(Graph::op_name(node), &node.instance), branches.of_node(i));
+            let label = Layer::operator(Graph::op_name(node), &node.instance);
+            let branch = branches.of_node(i);
             steps.push(Step { node: i, branch, writes, frees: Vec::new(), label, parts });
         }
         let copied_outputs = (0..written.len()).filter(|&o| !written[o]).collect();

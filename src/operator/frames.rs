@@ -247,8 +247,8 @@ impl Operator for Frames {
         self.inner.expect(outputs);
     }
 
-    fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {
-        if self.unfolded.is_none() { self.inner.origins(inputs) } else { None }
+    fn origins(&self, inputs: &Inputs<'_>, output: usize) -> Option<Origins> {
+        if self.unfolded.is_none() { self.inner.origins(inputs, output) } else { None }
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::failures::Failures;
 use crate::deadline::{Deadline, Watch};
-use crate::error::{Error, Result};
+use crate::error::{Error, Layer, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 use crate::threads::Threads;
@@ -13,8 +13,8 @@ use crate::threads::Threads;
 /// The inputs of an operator for one batch.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    operator: &'a str,
-    parts: &'a [String],
+    operator: &'a Layer,
+    parts: &'a [Layer],
     regular: &'a [&'a Batch<'a>],
     arguments: &'a [&'a Batch<'a>],
     failures: &'a Failures,
@@ -25,7 +25,7 @@ impl<'a> Inputs<'a> {
     /// The inputs of the operator that errors shall call `operator`: regular ones in order, argument inputs in the
     /// order of their indices in [`crate::operator::Args`].
     pub fn new(
-        operator: &'a str,
+        operator: &'a Layer,
         regular: &'a [&'a Batch<'a>],
         arguments: &'a [&'a Batch<'a>],
         failures: &'a Failures,
@@ -35,14 +35,14 @@ impl<'a> Inputs<'a> {
 
     /// The inputs of an operator that stands for several, which errors shall call so.
     #[must_use]
-    pub fn of_parts(self, parts: &'a [String]) -> Self {
+    pub fn of_parts(self, parts: &'a [Layer]) -> Self {
         Self { parts, ..self }
     }
 
     /// These inputs, for that operator of those that it stands for: errors are that one's.
     #[must_use]
     pub fn of_part(self, part: usize) -> Self {
-        Self { operator: self.parts.get(part).map_or(self.operator, String::as_str), ..self }
+        Self { operator: self.parts.get(part).unwrap_or(self.operator), ..self }
     }
 
     /// These inputs, when the operator had `samples` samples in earlier batches.
@@ -146,7 +146,7 @@ impl<'a> Inputs<'a> {
 
     /// Marks sample `index` as failed in this operator.
     pub fn fail(&self, index: usize, error: Error) {
-        self.failures.fail(index, error.context(self.operator));
+        self.failures.fail(index, error.context(self.operator.clone()));
     }
 
     pub(crate) fn sample(&self, index: usize) -> SampleInputs<'a> {

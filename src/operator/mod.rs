@@ -2,6 +2,7 @@
 //! know which operators there are (`ops` does), nor how a plan runs them (`executor` does).
 
 pub mod args;
+mod callback;
 mod deferred;
 mod failures;
 mod frames;
@@ -27,6 +28,8 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, Origins, ValueType};
 
 pub use args::{Arg, Args};
+pub(crate) use callback::Calls;
+pub use callback::{Answer, CALLBACK, Callback, Callbacks};
 pub use deferred::Deferred;
 pub use failures::Failures;
 pub use fusions::{Fusion, MAX_FUSED};
@@ -102,8 +105,9 @@ pub trait Operator: Send {
         (0, sample)
     }
 
-    /// After `setup`, of an operator whose output has several samples in one: where each sample of it comes from.
-    fn origins(&self, _inputs: &Inputs<'_>) -> Option<Origins> {
+    /// After `setup`, of an operator whose output has several samples in one, or that brings samples: where each sample
+    /// of output `output` comes from.
+    fn origins(&self, _inputs: &Inputs<'_>, _output: usize) -> Option<Origins> {
         None
     }
 

@@ -59,7 +59,8 @@ pub(crate) fn run(
     let mut operator = def.instantiate(args, regular.len())?;
     let (regular, arguments): (Vec<_>, Vec<_>) = (regular.iter().collect(), arguments.iter().collect());
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));
-    let inputs = Inputs::new(def.name, &regular, &arguments, &failures);
+    let name = def.name.into();
+    let inputs = Inputs::new(&name, &regular, &arguments, &failures);
     let desc = operator.setup(&inputs)?.remove(0);
     let bytes: Vec<usize> = desc.shapes.iter().map(|s| s.bytes(desc.dtype.size()).unwrap()).collect();
     let mut samples: Vec<Vec<u64>> = bytes.iter().map(|bytes| vec![u64::MAX; bytes.div_ceil(8)]).collect();

@@ -389,7 +389,8 @@ fn run(case: &Case) -> (Effort, usize, Option<String>) {
     let args: Args = testing::args(&case.args, &[]);
     let mut operator = find(case.name).unwrap().instantiate(&args, inputs.len()).unwrap();
     let (regular, failures): (Vec<_>, _) = (inputs.iter().collect(), Failures::none(1));
-    let inputs = Inputs::new(case.name, &regular, &[], &failures);
+    let name = case.name.into();
+    let inputs = Inputs::new(&name, &regular, &[], &failures);
     let desc = operator.setup(&inputs).unwrap().remove(0);
     assert!(failures.get(0).is_none(), "{}: {:?}", case.name, failures.get(0));
     let effort = operator.effort(0);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::pull::{Ready, Wires};
+use super::pull::Wires;
 use crate::cpu::formats::Formats;
 use crate::deadline::Deadline;
 use crate::error::{Context, Error, Result, caught};
@@ -16,6 +16,9 @@ use crate::operator::Failures;
 use crate::source::Source;
 use crate::tensor::{Batch, BatchDesc, Device, Sample};
 
+/// All inputs of a batch, and which of its samples failed already.
+type Inputs = (Failures, Vec<Batch<'static>>);
+
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {
     sources: Vec<Box<dyn Source>>,
@@ -25,7 +28,7 @@ pub struct Feeding {
     inputs: Vec<(usize, String)>,
     wires: Wires,
     /// Parts of a batch whose samples are of several shapes.
-    waiting: VecDeque<Ready>,
+    waiting: VecDeque<Inputs>,
     /// Nothing comes after an error.
     has_failed: bool,
 }
@@ -98,13 +101,13 @@ impl Feeding {
         most: usize,
         memory: &Arc<HostPool>,
         deadline: &dyn Deadline,
-    ) -> Result<Option<Ready>> {
+    ) -> Result<Option<Inputs>> {
         if self.waiting.is_empty() && !self.has_failed {
             let (sources, wires) = (&mut self.sources, &self.wires);
             let pulled = caught(|| wires.pull(sources, most, memory, deadline));
             self.has_failed = pulled.is_err();
             if let Some(ready) = pulled? {
-                self.waiting = of_one_shape(ready)?;
+                self.waiting = of_one_shape(ready.with(Vec::new())?)?;
             }
         }
         Ok(self.waiting.pop_front())
@@ -139,7 +142,7 @@ pub(super) fn engines(graph: &Graph, gpu: Option<&Arc<Gpu>>) -> Option<Arc<Engin
 }
 
 /// The batch in parts whose samples are of one shape each: an answer holds no others.
-fn of_one_shape((failures, inputs): Ready) -> Result<VecDeque<Ready>> {
+fn of_one_shape((failures, inputs): Inputs) -> Result<VecDeque<Inputs>> {
     let begins = |i: &usize| {
         *i > 0 && inputs.iter().any(|input| input.desc().shapes.get(*i) != input.desc().shapes.get(i - 1))
     };

@@ -91,6 +91,11 @@ impl Instance {
         self.executor.run(first, failures, inputs, sink)
     }
 
+    /// Goes on where there are so many samples before the next batch: see [`Instance::run_at`].
+    pub fn go_on(&mut self, samples: u64) {
+        self.samples = samples;
+    }
+
     /// How many samples there are before the next batch.
     pub fn samples(&self) -> u64 {
         self.samples

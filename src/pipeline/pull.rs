@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::deadline::Deadline;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::memory::HostPool;
 use crate::operator::Failures;
@@ -17,8 +17,27 @@ pub(super) struct Wires {
     names: Vec<String>,
 }
 
-/// The inputs of a batch, and which of its samples failed already.
-pub(super) type Ready = (Failures, Vec<Batch<'static>>);
+/// What sources gave for a batch: which of its samples failed already, and a batch for each input that a source feeds.
+pub(super) struct Ready {
+    pub(super) failures: Failures,
+    inputs: Vec<Option<Batch<'static>>>,
+}
+
+impl Ready {
+    /// With the inputs that a caller `given`, in their order: all inputs of the pipeline.
+    ///
+    /// # Errors
+    /// Invalid when there are fewer or more than sources leave to the caller.
+    pub(super) fn with<'r>(self, given: Vec<Batch<'r>>) -> Result<(Failures, Vec<Batch<'r>>)> {
+        let (expected, found) = (self.inputs.iter().filter(|input| input.is_none()).count(), given.len());
+        if found != expected {
+            return Err(Error::invalid(format!("{found} inputs, expected {expected}")));
+        }
+        let mut given = given.into_iter();
+        let inputs = self.inputs.into_iter().filter_map(|input| input.or_else(|| given.next()));
+        Ok((self.failures, inputs.collect()))
+    }
+}
 
 /// What was asked of the sources for one batch.
 pub(super) struct Begun {
@@ -52,15 +71,11 @@ impl Wires {
     }
 
     /// What a source is called in messages: by its own name, else by the input that it feeds.
-    fn named(&self, number: usize) -> String {
-        if let Some(name) = self.names.get(number).filter(|name| !name.is_empty()) {
-            return format!("source {number} (`{name}`)");
-        }
+    fn named(&self, number: usize) -> Layer {
         let feeds = |wire: &&Wire| matches!(wire.feed, Feed::Source { source, .. } if source == number);
-        self.inputs
-            .iter()
-            .find(feeds)
-            .map_or_else(|| format!("source {number}"), |wire| format!("source {number} (`{}`)", wire.name))
+        let own = self.names.get(number).filter(|name| !name.is_empty());
+        let name = own.or_else(|| self.inputs.iter().find(feeds).map(|wire| &wire.name));
+        Layer::Source { number, name: name.cloned().unwrap_or_default() }
     }
 
     /// The next batch of every source: which samples failed already, and the inputs. The first source says how many
@@ -122,16 +137,12 @@ impl Wires {
             batches.push(checked.context(|| self.named(number))?);
         }
         let input = |wire: &Wire| {
-            let found = match wire.feed {
-                Feed::Source { source, output } => {
-                    batches.get(source).and_then(|outputs| outputs.get(output))
-                }
-                Feed::Caller => None,
-            };
-            found.cloned().ok_or_else(|| Error::internal(format!("input `{}` has no batch", wire.name)))
+            let Feed::Source { source, output } = wire.feed else { return Ok(None) };
+            let found = batches.get(source).and_then(|outputs| outputs.get(output)).cloned().map(Some);
+            found.ok_or_else(|| Error::internal(format!("input `{}` has no batch", wire.name)))
         };
         let inputs = self.inputs.iter().map(input).collect::<Result<_>>()?;
-        Ok((failures, inputs))
+        Ok(Ready { failures, inputs })
     }
 
     /// What source `number` gave, held to what it said; notes the samples that it could not have.

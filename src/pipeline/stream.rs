@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use super::feeding::{engines, sources};
 use super::pull::Wires;
 use crate::error::{Error, ErrorKind, Result, caught};
-use crate::executor::{Executor, Outcome, Tally};
+use crate::executor::{Executor, Keep, Outcome, Tally};
 use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
@@ -33,7 +33,7 @@ use crate::operator::Preferences;
 use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
 use puller::{Pulled, Puller, Sources};
-use work::worker;
+use work::{run, worker};
 
 /// How a stream works.
 #[derive(Debug, Clone)]
@@ -43,7 +43,8 @@ pub struct Settings {
     /// Batches that are pulled from the sources and not yet taken, at most. That bounds the memory of a stream.
     pub prefetch: usize,
     /// Batches that are worked on at the same time, at most `prefetch`; 1 for a pipeline that
-    /// [needs order](super::Pipeline::needs_order). Each has threads and memory of its own.
+    /// [needs order](super::Pipeline::needs_order). Each has threads and memory of its own. A pipeline that calls
+    /// functions of the program or takes inputs from the caller has none: who takes a batch runs it.
     pub lanes: usize,
     /// Worker threads of each lane; absent: as many as the file asks for.
     pub num_threads: Option<usize>,
@@ -75,12 +76,12 @@ impl Default for Settings {
 }
 
 /// A batch that has run.
-pub struct Delivered {
+pub struct Delivered<'r> {
     /// How many samples of the stream are before it. A stream that goes on behind it has [`Settings::first`] as many
     /// and its own more.
     pub first: u64,
     /// Its outputs, and which samples failed.
-    pub outcome: Outcome<'static>,
+    pub outcome: Outcome<'r>,
     /// What it took.
     pub tally: Tally,
 }
@@ -100,6 +101,9 @@ pub struct Stream {
     videos: Option<usize>,
     batch_size: Arc<AtomicUsize>,
     phase: Phase,
+    /// Runs the batches in the thread that takes them, if no lanes do.
+    executor: Option<Executor>,
+    to_host: bool,
     is_closed: Arc<AtomicBool>,
     interrupts: Vec<Interrupt>,
     /// `None` when the stream is being dropped.
@@ -129,8 +133,14 @@ struct Ends {
 }
 
 impl Stream {
-    /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time.
-    pub(super) fn new(graph: &Graph, executors: Vec<Executor>, settings: &Settings) -> Result<Self> {
+    /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time, in a thread of
+    /// its own; or one in the thread that takes the batches, if `in_callers_thread`.
+    pub(super) fn new(
+        graph: &Graph,
+        mut executors: Vec<Executor>,
+        in_callers_thread: bool,
+        settings: &Settings,
+    ) -> Result<Self> {
         let engines = engines(graph, executors.first().and_then(Executor::gpu));
         let mut made = sources(graph, engines.as_ref(), settings.preferences.formats)?;
         let names = graph.sources.iter().map(|source| source.name.clone());
@@ -146,8 +156,9 @@ impl Stream {
         let sources: Sources = Arc::new(Mutex::new(made));
         let batch_size = Arc::new(AtomicUsize::new(batch_size));
         let is_closed = Arc::new(AtomicBool::new(false));
+        let executor = if in_callers_thread { executors.pop() } else { None };
         let workers = executors.into_iter().map(|it| worker(it, settings.to_host, Arc::clone(&is_closed)));
-        let lanes = Lanes::start(workers.collect())?;
+        let lanes = if executor.is_none() { Some(Lanes::start(workers.collect())?) } else { None };
         let (told, asked) = channel();
         let (begin, in_flight) = sync_channel(settings.prefetch.max(1));
         let (resume, resumed) = channel();
@@ -174,6 +185,8 @@ impl Stream {
             videos: graph.videos(),
             batch_size,
             phase: Phase::New,
+            executor,
+            to_host: settings.to_host,
             is_closed,
             interrupts,
             ends: Some(Ends { asked, in_flight, resume }),
@@ -238,10 +251,18 @@ impl Stream {
 }
 
 impl Iterator for Stream {
-    type Item = Result<Delivered>;
+    type Item = Result<Delivered<'static>>;
 
     /// Waits for the next batch.
     fn next(&mut self) -> Option<Self::Item> {
+        self.next_with(Vec::new())
+    }
+}
+
+impl Stream {
+    /// The next batch of a pipeline that takes inputs from the caller, too: `given`, in the order of
+    /// [`super::Pipeline::inputs`], of as many samples as the sources give. Runs it in this thread.
+    pub fn next_with<'r>(&mut self, given: Vec<Batch<'r>>) -> Option<Result<Delivered<'r>>> {
         if self.phase == Phase::New {
             self.resume().ok()?;
         }
@@ -251,6 +272,11 @@ impl Iterator for Stream {
                 let delivered = batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")));
                 (Some(delivered), Phase::Running)
             }
+            Ok(Pulled::ToRun(coming)) => {
+                let lost = || Err(Error::internal("a batch that nobody runs"));
+                let run = |executor| run(executor, coming, given, self.to_host, &mut Keep);
+                (Some(self.executor.as_mut().map_or_else(lost, run)), Phase::Running)
+            }
             Ok(Pulled::End) => {
                 let _ = ends.in_flight.recv();
                 self.phase = Phase::Ended;
@@ -259,7 +285,7 @@ impl Iterator for Stream {
                 let videos = self.videos.and_then(|videos| sources.get(videos));
                 let has_more = videos.is_some_and(|videos| !videos.is_used_up());
                 drop(sources);
-                return if has_more { self.resume().ok().and_then(|()| self.next()) } else { None };
+                return if has_more { self.resume().ok().and_then(|()| self.next_with(given)) } else { None };
             }
             Err(_) => (None, Phase::Stopped),
         };

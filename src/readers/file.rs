@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::list::{self, Filter, Labelled};
 use super::{Dataset, ReaderDef, Tensor, tensors};
-use crate::error::{Error, Result};
+use crate::error::{Error, Layer, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::operator::args::Value;
@@ -131,7 +131,9 @@ pub(super) fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
 
 /// A file's bytes. One that grows or shrinks meanwhile has as many as it had at first, or is an error.
 pub(super) fn read_file(path: &Path, memory: &Arc<HostPool>) -> Result<Tensor> {
-    let failed = |error: std::io::Error| Error::not_found(format!("the file `{}`: {error}", path.display()));
+    let failed = |error: std::io::Error| {
+        Error::not_found(error.to_string()).context(Layer::File(path.display().to_string()))
+    };
     let mut file = open_file(path).map_err(failed)?;
     let size = usize::try_from(file.metadata().map_err(failed)?.len()).unwrap_or(usize::MAX);
     if size > limits::MAX_SAMPLE_BYTES {

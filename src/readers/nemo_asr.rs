@@ -17,7 +17,7 @@ use crate::cpu::audio::sound::Header;
 use crate::cpu::encoded::Encoded;
 use crate::cpu::formats::Formats;
 use crate::deadline::Watch;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::operator::{ArgSpec, Args};
@@ -229,7 +229,7 @@ impl Dataset for Speech {
         let header = self.formats.check_file(Encoded::Sound, bytes).and_then(|()| header(bytes));
         let sound =
             header.and_then(|header| Ok((header, self.options.sound(bytes, &header, entry, memory)?)));
-        let (header, sound) = sound.context(|| format!("the file `{source}`"))?;
+        let (header, sound) = sound.context(|| Layer::File(source.clone()))?;
         let mut made = vec![Tensor { source: source.clone(), ..sound }];
         if self.options.has_rate {
             let rate = tensors::shaped(Shape::default(), &[header.rate as f32], memory)?;

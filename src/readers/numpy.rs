@@ -8,7 +8,7 @@ use super::list::{self, Filter};
 use super::pieces::text;
 use super::{Dataset, ReaderDef, Tensor};
 use crate::cpu::npy::Npy;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::memory::{ALIGNMENT, HostPool};
 use crate::operator::{ArgSpec, Args};
 use crate::tensor::{Sample, ValueType};
@@ -101,7 +101,7 @@ impl Dataset for Arrays {
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let file = read_file(Path::new(path), memory)?;
-        let array = array(&file, memory).context(|| format!("the file `{path}`"))?;
+        let array = array(&file, memory).context(|| Layer::File(path.clone()))?;
         let source = self.names.get(index).cloned().unwrap_or_default();
         Ok(vec![Tensor { source, ..array }])
     }

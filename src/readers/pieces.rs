@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::file::open_file;
-use crate::error::{Error, Result};
+use crate::error::{Error, Layer, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
 
@@ -35,7 +35,7 @@ impl Opened {
     /// # Errors
     /// Not found, which names the file.
     pub(super) fn new(path: &str) -> Result<Self> {
-        let failed = |error: std::io::Error| Error::not_found(format!("the file `{path}`: {error}"));
+        let failed = |error| unread(path, &error);
         let file = open_file(Path::new(path)).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
         Ok(Self { file: Arc::new(file), size })
@@ -92,9 +92,14 @@ impl Pieces {
         })?;
         let mut buffer = memory.take(length)?;
         file.read_exact_at(buffer.bytes_mut().get_mut(..length).unwrap_or_default(), at)
-            .map_err(|error| Error::not_found(format!("the file `{path}`: {error}")))?;
+            .map_err(|error| unread(path, &error))?;
         Ok(Arc::new(buffer))
     }
+}
+
+/// Why the file at `path` cannot be read.
+fn unread(path: &str, error: &std::io::Error) -> Error {
+    Error::not_found(error.to_string()).context(Layer::File(path.to_owned()))
 }
 
 /// The text of a file, such as an index.
@@ -102,7 +107,7 @@ impl Pieces {
 /// # Errors
 /// A file that cannot be read, is no text or has more than [`limits::MAX_READER_TEXT_BYTES`].
 pub(super) fn text(path: &str) -> Result<String> {
-    let failed = |error: std::io::Error| Error::not_found(format!("the file `{path}`: {error}"));
+    let failed = |error| unread(path, &error);
     let opened = Opened::new(path)?;
     if usize::try_from(opened.size).map_or(true, |size| size > limits::MAX_READER_TEXT_BYTES) {
         let (size, most) = (opened.size, limits::MAX_READER_TEXT_BYTES);

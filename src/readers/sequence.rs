@@ -9,7 +9,7 @@ use super::{Dataset, ReaderDef, Tensor, count};
 use crate::cpu::decode::{ColorSpace, DecodeOptions, Decoder, output_shape, probe};
 use crate::cpu::encoded::Encoded;
 use crate::cpu::formats::Formats;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
 use crate::operator::{ArgSpec, Args};
@@ -119,7 +119,7 @@ impl Sequences {
         for (number, path) in paths.iter().enumerate() {
             let added = read_file(path, memory).and_then(|file| {
                 let added = self.add(file.bytes.bytes(), (number, paths.len()), &mut made, memory);
-                added.context(|| format!("the file `{}`", path.display()))
+                added.context(|| Layer::File(path.display().to_string()))
             });
             added.context(|| format!("frame {number} of the sequence that begins with `{source}`"))?;
         }

@@ -96,8 +96,8 @@ fn other_header(older: bool) -> String {
     made.join("\n") + "\n"
 }
 
-/// What stands in front of the field that the older header lacks.
-const LAST_OF_INPUT: &str = "  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.";
+/// The line in front of the field that the older header lacks.
+const LAST_OF_INPUT: &str = "  // is refused.";
 
 fn is_enum(end: &str) -> bool {
     ["status", "argument_kind", "device", "dtype"].iter().any(|name| end == format!("}} gesso_{name};"))
@@ -117,6 +117,14 @@ fn programs_of_other_versions_run() {
         let (out, errors) = texts(&run(&folder, &program, &[]));
         assert!(out.contains("as promised"), "{name}: {out}{errors}");
     }
+}
+
+#[test]
+fn functions_of_a_program_are_operators() {
+    let folder = prepare("callbacks");
+    let Some(program) = build(&folder, "cc", "-std=c11", "tests/capi/callbacks.c") else { return };
+    let (out, errors) = texts(&run(&folder, &program, &[]));
+    assert!(out.contains("as promised"), "{out}{errors}");
 }
 
 #[test]

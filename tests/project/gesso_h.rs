@@ -4,9 +4,10 @@
 use crate::root;
 
 /// The files whose functions and types the header has, in its order.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "types.rs",
     "status.rs",
+    "failure.rs",
     "pipeline.rs",
     "instance.rs",
     "stream.rs",
@@ -14,6 +15,7 @@ const SOURCES: [&str; 10] = [
     "result.rs",
     "dlpack.rs",
     "operator.rs",
+    "callback.rs",
     "library.rs",
 ];
 

@@ -54,27 +54,28 @@ def modes(way):
 
 
 def runner(pipeline):
-    """What runs the readers: `Reading` and `StreamEngine` are the library's, `StagedGraph` has them in the
-    interpreter."""
-    return type(pipeline.runner.execution.reader_meta.__self__).__name__
+    """Who reads."""
+    run = pipeline.runner.execution.reader_meta.__self__
+    return "library" if getattr(run, "is_read_by_library", True) else "interpreter"
 
 
 def expected_runner(way, mode):
     """What is to run them, so that none of the two is left out without notice; None: either."""
-    if mode in ("function", "fed"):
-        return "StagedGraph"
+    if mode == "fed":
+        return "interpreter"
     if way["kind"] == "video" and mode == "loaded":
-        return "StreamEngine"
+        return "library"
     if "+" in way["kind"]:
         return None
     if way["kind"] not in NATIVE:
-        return "StagedGraph"
-    if mode == "ahead":
+        return "interpreter"
+    if mode == "function" and way["settings"]["prefetch_queue_depth"] == 1:
+        return "interpreter"
+    if mode in ("ahead", "function"):
         # Behind a state the library shuffles epochs otherwise, but for readers that shuffle files.
         of_files = way["kind"] in ("webdataset", "tfrecord", "mxnet")
-        return (
-            "StagedGraph" if way["states"] and way["options"].get("shuffle_after_epoch") and not of_files else "Reading"
-        )
+        shuffles = way["states"] and way["options"].get("shuffle_after_epoch") and not of_files
+        return "interpreter" if shuffles else "library"
     return None
 
 

@@ -8,10 +8,12 @@ import weakref
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def, types
+from gesso._authoring import serialization
 from gesso._native import library
+from gesso._native.callbacks import Callbacks
 from gesso._run import runner
-from gesso._run.native_readers import Reading
-from gesso._run.stages import StagedGraph
+from gesso._run.graph_run import GraphRun
+from gesso._threads.fork import Process
 
 FILES = 11
 
@@ -31,15 +33,15 @@ def of(define, batch_size=3, **settings):
 
 def runs_on(pipeline):
     pipeline.build()
-    return type(pipeline.runner.execution._run.__self__)
+    return "library" if pipeline.runner.execution._run.__self__.is_read_by_library else "interpreter"
 
 
 def interpreted(monkeypatch, make):
     """What `make` gives with readers in the interpreter."""
     with monkeypatch.context() as patch:
-        patch.setattr(runner.native_readers, "opened", lambda *_: None)
+        patch.setattr(runner.native_readers, "chosen", lambda *_: [])
         pipeline = make()
-        assert runs_on(pipeline) is StagedGraph
+        assert runs_on(pipeline) == "interpreter"
     return pipeline
 
 
@@ -53,7 +55,7 @@ def contents(outputs):
 def both(monkeypatch, make):
     """A pipeline as a stream, and the same in the interpreter."""
     stream, staged = make(), interpreted(monkeypatch, make)
-    assert runs_on(stream) is Reading
+    assert runs_on(stream) == "library"
     assert stream.reader_meta() == staged.reader_meta()
     return stream, staged
 
@@ -151,7 +153,8 @@ def test_states_are_the_same(folder, monkeypatch):
         assert contents(again.run()) == contents(staged.run()) == each
     # With another batch size what is left is dealt out anew, by readers in the interpreter.
     assert (
-        runs_on(of(reads(folder, random_shuffle=True, initial_fill=5), 2, **settings, checkpoint=state)) is StagedGraph
+        runs_on(of(reads(folder, random_shuffle=True, initial_fill=5), 2, **settings, checkpoint=state))
+        == "interpreter"
     )
 
 
@@ -200,15 +203,15 @@ def test_images_that_are_damaged(folder, monkeypatch):
 
 def test_what_the_library_does_not_do_stays_in_the_interpreter(folder):
     for options in ({"sampler": [1, 0]}, {"on_missing": "skip"}, {"file_filters": ["0?.jpg"]}, {"seed": -1}):
-        assert runs_on(of(reads(folder, **options))) is StagedGraph, options
-    assert runs_on(of(reads(folder, shuffle_after_epoch=True), enable_checkpointing=True)) is StagedGraph
-    assert runs_on(of(reads(folder), prefetch_queue_depth=1)) is StagedGraph
-    assert runs_on(of(reads(folder), exec_async=False, exec_pipelined=False)) is StagedGraph
+        assert runs_on(of(reads(folder, **options))) == "interpreter", options
+    assert runs_on(of(reads(folder, shuffle_after_epoch=True), enable_checkpointing=True)) == "interpreter"
+    assert runs_on(of(reads(folder), prefetch_queue_depth=1)) == "interpreter"
+    assert runs_on(of(reads(folder), exec_async=False, exec_pipelined=False)) == "interpreter"
 
     def function():
         return fn.python_function(fn.readers.file(file_root=str(folder))[1], function=lambda label: label + 1)
 
-    assert runs_on(of(function)) is StagedGraph
+    assert runs_on(of(function)) == "library"
 
 
 def test_errors_of_definitions_are_those_of_the_interpreter(tmp_path, folder):
@@ -251,14 +254,14 @@ def test_images_at_the_end_of_epochs(folder):
 
 
 class Planned:
-    """In place of an engine: what its file reads and gives, and where; and whether that comes to the host."""
+    """In place of an engine: what the plan of a description reads and gives, and where."""
 
-    made = None
-
-    def __init__(self, serialized, outputs_on_host=False):
-        pipeline = ctypes.c_void_p()
-        library.call("gesso_pipeline_load", serialized, len(serialized), library.GPU, ctypes.byref(pipeline))
-        self.made.append((self._infos("input", pipeline), self._infos("output", pipeline), outputs_on_host))
+    def __init__(self, description, functions):
+        serialized, pipeline = serialization.write(description), ctypes.c_void_p()
+        callbacks = Callbacks(functions, Process())
+        given, place = (callbacks.table, callbacks.count), ctypes.byref(pipeline)
+        library.call("gesso_pipeline_load_with_callbacks", serialized, len(serialized), library.GPU, *given, place)
+        self.found = self._infos("input", pipeline), self._infos("output", pipeline)
         library.library().gesso_pipeline_free(pipeline)
 
     def _infos(self, kind, pipeline):
@@ -270,22 +273,15 @@ class Planned:
 
 
 def planned(define):
-    """The stages of a pipeline for a GPU; they are not run, so there need not be one."""
+    """The plan of a pipeline for a GPU; it is not run, so there need not be one."""
     pipeline = of(define, device_id=0)
     pipeline.runner.define(pipeline)
     parts = pipeline.runner
-    Planned.made = []
-    StagedGraph(
-        parts.definition.operators,
-        parts.definition.outputs,
-        {**parts.settings.fields(), "seed": 1},
-        Planned,
-        on_gpu=True,
-    )
-    return Planned.made
+    graph = parts.definition.operators, parts.definition.outputs, {**parts.settings.fields(), "seed": 1}
+    return GraphRun(*graph, Planned, on_gpu=True)._engines.found
 
 
-def test_stages_leave_on_a_gpu_what_is_wanted_there(folder):
+def test_a_plan_with_functions_leaves_on_a_gpu_what_is_wanted_there(folder):
     def decoded():
         data, labels = fn.readers.file(file_root=str(folder), on_missing="skip", name="r")
         return fn.decoders.image(data, device="mixed", name="image"), labels
@@ -297,17 +293,16 @@ def test_stages_leave_on_a_gpu_what_is_wanted_there(folder):
         image, labels = decoded()
         return image, labels, labels.gpu()
 
-    assert planned(outputs) == [({"r[0]": "cpu"}, {"image": "gpu"}, False), ({"r[1]": "gpu"}, {"r[1]": "gpu"}, False)]
-    # Nobody but a function reads it: the library brings it to the host, all of a batch at once.
-    assert planned(lambda: halved(decoded()[0])) == [({"r[0]": "cpu"}, {"image": "gpu"}, True)]
+    # The labels on the host are there without the plan.
+    assert planned(outputs) == ({"r[0]": "cpu", "r[1]": "gpu"}, {"image": "gpu", "r[1]": "gpu"})
+    assert planned(lambda: halved(decoded()[0])) == ({"r[0]": "cpu"}, {"halved": "cpu"})
 
     def between():
         image, _ = decoded()
         return fn.resize(image, size=[9, 9], name="small") + fn.resize(halved(image).gpu(), size=[9, 9])
 
-    first, second = planned(between)
-    assert first == ({"r[0]": "cpu"}, {"image": "gpu", "small": "gpu"}, False)
-    assert second[0] == {"halved": "gpu", "small": "gpu"} and list(second[1].values()) == ["gpu"] and not second[2]
+    inputs, made = planned(between)
+    assert inputs == {"r[0]": "cpu"} and list(made.values()) == ["gpu"]
 
 
 def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
@@ -332,7 +327,7 @@ def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
     monkeypatch.setattr(runner.native_readers, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
     together = of(define, 4)
     staged = interpreted(monkeypatch, lambda: of(define, 4))
-    assert runs_on(alone) is Reading and runs_on(together) is Reading
+    assert runs_on(alone) == "library" and runs_on(together) == "library"
     for _ in range(30):
         expected = contents(staged.run())
         assert contents(together.run()) == expected and contents(alone.run()) == expected

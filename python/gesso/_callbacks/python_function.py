@@ -28,8 +28,8 @@ def _schema_of(name):
 
 
 def _as_sample(value):
-    """What a function returned for one sample, as an array of the caller's own."""
-    array = _dense(to_array(value), copy=True)
+    """What a function returned for one sample, as an array that the library can read."""
+    array = _dense(to_array(value), copy=False)
     if dtype_of(array) is None:
         raise TypeError(f"A Python function returned data of the type {array.dtype}: expected numbers or truth values.")
     return array
@@ -139,8 +139,14 @@ class PythonFunction(Operator):
             raise RuntimeError(
                 f"The function of `{self.display}` returned nothing, but it has {self.num_outputs} outputs."
             )
-        layouts = self.layouts + [""] * (self.num_outputs - len(self.layouts))
-        return [_as_batch(column, layout) for column, layout in zip(columns, layouts)]
+        return [_as_batch(column, layout) for column, layout in zip(columns, self._all_layouts())]
+
+    def known_layouts(self):
+        """The layouts of the outputs, as far as they are known before the function is called."""
+        return self._all_layouts()
+
+    def _all_layouts(self):
+        return self.layouts + [""] * (self.num_outputs - len(self.layouts))
 
     def _of_batch(self, inputs):
         results = self.function(*([self._give(array) for array in batch.arrays] for batch in inputs))

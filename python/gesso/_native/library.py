@@ -12,12 +12,25 @@ MAX_NDIM = 16
 CPU, GPU = 0, 1
 
 
+class ErrorText(str):
+    """What something failed with, and where: `operator` and `source` are names in the pipeline, of an operator and of a
+    reader, `file` is a path; empty where nobody knows. `reason` is the text behind these names."""
+
+    operator = source = file = reason = ""
+
+    def behind(self, words):
+        """The same behind other words."""
+        text = ErrorText(f"{words}: {self}")
+        text.__dict__.update(self.__dict__)
+        return text
+
+
 class GessoError(RuntimeError):
-    """A call of the library failed. `status` is its `gesso_status`; the text is the library's."""
+    """A call of the library failed. `status` is its `gesso_status`; `text` is the library's, an `ErrorText`."""
 
     def __init__(self, message, status=1):
-        super().__init__(message)
-        self.status = status
+        super().__init__(str(message))
+        self.text, self.status = message, status
 
 
 class Sample(ctypes.Structure):
@@ -89,6 +102,20 @@ class StreamOptions(ctypes.Structure):
     ]
 
 
+class ErrorInfo(ctypes.Structure):
+    """gesso_error_info"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("status", c_int32),
+        ("message", c_char_p),
+        ("reason", c_char_p),
+        ("operator_name", c_char_p),
+        ("source_name", c_char_p),
+        ("file", c_char_p),
+    ]
+
+
 class Tensor(ctypes.Structure):
     """gesso_tensor"""
 
@@ -111,16 +138,21 @@ _SIGNATURES = {
     "gesso_describe": [c_char_p, c_size_t, POINTER(c_void_p)],
     "gesso_pipeline_load": [c_char_p, c_size_t, c_int32, POINTER(c_void_p)],
     "gesso_pipeline_output": [c_void_p, c_size_t, POINTER(TensorInfo)],
+    "gesso_pipeline_load_with_callbacks": [c_char_p, c_size_t, c_int32, c_void_p, c_size_t, POINTER(c_void_p)],
+    "gesso_instance_go_on": [c_void_p, ctypes.c_uint64],
     "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
     "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
+    "gesso_stream_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
     "gesso_stream_feed": [c_void_p, c_size_t, POINTER(Input)],
     "gesso_stream_feed_kept": [c_void_p, POINTER(Input)],
     "gesso_dataset_open": [c_char_p, c_size_t, POINTER(c_void_p)],
     "gesso_dataset_read": [c_void_p, c_size_t, POINTER(c_void_p)],
     "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
     "gesso_stream_readers": [c_void_p, POINTER(c_void_p)],
+    "gesso_last_error_info": [POINTER(ErrorInfo)],
     "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "gesso_result_sample_error": [c_void_p, c_size_t, POINTER(ErrorInfo)],
     "gesso_result_tensors": [c_void_p, c_size_t, c_void_p, c_size_t],
     "gesso_load_operators": [c_char_p],
     "gesso_operators_json": [POINTER(c_char_p)],
@@ -180,7 +212,7 @@ def _load():
     for name in _FREES:
         function = getattr(lib, name)
         function.argtypes, function.restype = [c_void_p], None
-    lib.gesso_bytes_free.argtypes, lib.gesso_bytes_free.restype = [c_void_p, c_size_t], None
+    lib.gesso_bytes_free.argtypes, lib.gesso_bytes_free.restype = ([c_void_p, c_size_t], None)
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.restype = c_size_t
@@ -202,7 +234,23 @@ def version():
 
 def last_error():
     """Why the last call of this thread failed."""
-    return (library().gesso_last_error() or b"").decode("utf-8", "replace")
+    return _error_text(library().gesso_last_error_info)
+
+
+def sample_error(result, sample):
+    """Why a sample of a result failed; empty if it did not."""
+    return _error_text(library().gesso_result_sample_error, result, sample)
+
+
+def _error_text(function, *arguments):
+    info = ErrorInfo(ctypes.sizeof(ErrorInfo))
+    if function(*arguments, ctypes.byref(info)) != 0:
+        return ErrorText((library().gesso_last_error() or b"").decode("utf-8", "replace"))
+    names = ("message", "reason", "operator_name", "source_name", "file")
+    message, reason, operator, source, file = [getattr(info, name).decode("utf-8", "replace") for name in names]
+    text = ErrorText(message)
+    text.reason, text.operator, text.source, text.file = reason, operator, source, file
+    return text
 
 
 # A Ctrl-C that came while a destructor ran, out of which Python lets no exception.

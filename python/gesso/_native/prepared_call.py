@@ -7,8 +7,9 @@ import threading
 import numpy as np
 
 from . import library as _library
-from .engine import _TYPES, Engine, Result, _array, errors_of
+from .engine import Engine
 from .library import Input, Sample, Tensor
+from .result import TYPES, Result, array_at, errors_of
 
 _FAILED = -1
 
@@ -42,7 +43,7 @@ class Single:
         self._inputs = (Input * max(len(inputs), 1))()
         for i, (name, dtype, ndim) in enumerate(inputs):
             for sample, shape in zip(self._samples[i], self._shapes[i]):
-                sample.struct_size, sample.shape, sample.ndim = ctypes.sizeof(Sample), shape, ndim
+                sample.struct_size, sample.shape, sample.ndim = (ctypes.sizeof(Sample), shape, ndim)
             self._inputs[i] = Input(ctypes.sizeof(Input), name.encode(), int(dtype), _library.CPU, self._samples[i])
         self._count = len(inputs)
         self._tensors = (Tensor * size)(*(Tensor(ctypes.sizeof(Tensor)) for _ in range(size)))
@@ -89,7 +90,7 @@ class Single:
         if tensor.dtype == _FAILED:
             self._fail(result)
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
-        array = _array(tensor.data, shape, _TYPES[tensor.dtype], result)
+        array = array_at(tensor.data, shape, TYPES[tensor.dtype], result)
         return with_layout(array, tensor.layout.decode()) if tensor.layout else array
 
 

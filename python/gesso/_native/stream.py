@@ -6,7 +6,9 @@ import json
 
 from .._threads.fork import Process
 from . import library as _library
-from .engine import Result, _inputs, outcome_of
+from .callbacks import Callbacks
+from .inputs import structures
+from .result import Result, outcome_of
 
 
 class StreamEngine:
@@ -26,10 +28,15 @@ class StreamEngine:
         batch_size=0,
         prefetch=0,
         lanes=1,
+        functions=None,
     ):
+        """`functions`: what the file's operators `Callback` call, by their names: in the thread that takes batches."""
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
-        _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
+        self._callbacks = Callbacks(functions or {}, self._process)
+        given, count = self._callbacks.table, self._callbacks.count
+        place = ctypes.byref(self._pipeline)
+        _library.call("gesso_pipeline_load_with_callbacks", serialized, len(serialized), device, given, count, place)
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
         self._options = _library.StreamOptions(
@@ -69,15 +76,23 @@ class StreamEngine:
             self._stream = stream
         return self._stream
 
-    def run(self, batch_size, fed):
-        """The next batch: arrays and layout of each output, errors of samples."""
-        outcome = self.next()
-        return outcome.outputs, outcome.errors
+    def run(self, batch_size, inputs):
+        """The next batch of readers; `inputs`, pairs of a name and a `Batch`, are what nothing reads."""
+        return self._next(batch_size, inputs)
 
     def next(self):
         """The next batch, or None at the end of what was fed."""
-        handle = ctypes.c_void_p()
-        _library.call("gesso_stream_next", self._opened(), ctypes.byref(handle), None)
+        return self._next(0, [])
+
+    def _next(self, batch_size, inputs):
+        handle, stream = ctypes.c_void_p(), self._opened()
+        given, keep = structures(inputs)
+        with self._callbacks.batch(keep):
+            if inputs:
+                count = len(inputs)
+                _library.call("gesso_stream_run", stream, batch_size, given, count, ctypes.byref(handle), None)
+            else:
+                _library.call("gesso_stream_next", stream, ctypes.byref(handle), None)
         if not handle:
             self._kept = None
             return None
@@ -96,13 +111,13 @@ class StreamEngine:
 
     def feed(self, name, batch):
         """Gives an input a batch: of a video, or of what stands beside it."""
-        given, keep = _inputs([(name, batch)], frozenset())
+        given, keep = structures([(name, batch)])
         _library.call("gesso_stream_feed", self._opened(), len(batch.arrays), given)
         del keep
 
     def feed_kept(self, name, batch):
         """Gives an input a video, which nobody changes before the stream has ended."""
-        given, self._kept = _inputs([(name, batch)], frozenset())
+        given, self._kept = structures([(name, batch)])
         _library.call("gesso_stream_feed_kept", self._opened(), given)
 
     def skip(self, batches):

@@ -30,7 +30,7 @@ def with_origins(errors, readers):
             for name, infos, numbers in readers
             if (words := _origin(text, name, infos[i], numbers and numbers[i]))
         ]
-        named[i] = f"{' and '.join(origins)}: {text}" if origins else text
+        named[i] = text.behind(" and ".join(origins)) if origins else text
     return named
 
 

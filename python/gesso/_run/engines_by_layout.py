@@ -2,6 +2,7 @@
 combination of layouts."""
 
 import copy
+import functools
 
 from .._authoring import schema as _schema
 from .._authoring import serialization
@@ -11,16 +12,18 @@ from .._threads.interrupts import let
 class LayoutEngines:
     """Makes the engine for the data at hand; the one for data without layouts is made at once, to find errors."""
 
-    def __init__(self, description, open_engine):
+    def __init__(self, description, open_engine, functions=None):
+        """`functions`: what operators `Callback` of the description call, by their names."""
         self._description = description
-        self._open = open_engine
+        self._open = functools.partial(open_engine, functions=functions)
+        self._calls_back = bool(functions)
         self._engines = {}
         self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
         self._error = None
         self._skipped = 0
         self._is_random = any(_draws(operator["name"]) for operator in description["operators"])
         try:
-            self._engines[()] = open_engine(serialization.write(description))
+            self._engines[()] = self._open(serialization.write(description))
         except RuntimeError as error:
             # A layout may be what is missing.
             if not self._free:
@@ -46,6 +49,10 @@ class LayoutEngines:
     def run(self, batch_size, inputs):
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
         engine = self._engine(self._key(inputs))
+        if self._skipped and self._calls_back:
+            # Functions are not called for batches that were given before.
+            engine.go_on(self._skipped * batch_size)
+            self._skipped = 0
         while self._skipped:
             # There may be many.
             with let():

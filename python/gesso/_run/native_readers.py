@@ -1,15 +1,11 @@
-"""Pipelines that need the interpreter for readers only, and only for those that the library has, too: they run as one
-stream of the library, which reads, computes and has several batches under way. Order, numbers and errors are those of
-`stages`, which runs all other pipelines."""
+"""Readers of a graph that the library has, too: it reads by them ahead, in a stream. Order, numbers and errors are
+those of the readers in the interpreter."""
 
 import threading
 
-from .._authoring import serialization
-from .._authoring.seeds import assign
 from .._native import library
 from .._native.stream import StreamEngine
-from .._readers import damage, storage
-from .._readers import features as _features
+from .._readers import damage, features, storage
 from .._readers.caffe import Caffe, Caffe2
 from .._readers.coco import COCO
 from .._readers.csv import Csv
@@ -21,7 +17,7 @@ from .._readers.sequence import Sequence
 from .._readers.video import Video
 from .._readers.webdataset import Webdataset
 from ..tfrecord import string
-from .stages import failed, is_python
+from .python_nodes import failed
 
 # Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for
 # the last.
@@ -118,110 +114,101 @@ def _is_plain(node, history, batch_size):
     return history is None or [part[:2] for part in history] == [now]
 
 
-def opened(parts, parameters, place, state):
-    """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says
-    what is wrong with it."""
-    readers = [node for node in parts.definition.operators if is_python(node)]
-    if not parts.settings.prepares_ahead or not all(
-        _is_native(node, parameters["enable_checkpointing"], place.device) for node in readers
-    ):
-        return None
-    histories, batch_size = (state or {}).get("readers", {}), parts.settings.batch_size
-    if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
-        return None
-    assign(parts.definition.operators, parameters["seed"])
-    settings = lanes(place.device, parts.settings.num_threads, parts.settings.queue_depth)
-    try:
-        file = _features.written(
-            serialization.describe(
-                parts.definition.operators, parts.definition.declared(parts.settings)[0], parameters
-            ),
-            readers,
-        )
-        engine = StreamEngine(file, *place, batch_size=batch_size, **settings)
-        begun = state["batches"] if state else 0
-        engine.skip(begun)
+def chosen(operators, settings, device, restarts, state):
+    """The readers of a graph if the library reads as all of them do, from `state` on; else none of them."""
+    nodes = [node for node in operators if getattr(node.operator, "is_source", False)]
+    if not settings.prepares_ahead or not all(_is_native(node, restarts, device) for node in nodes):
+        return []
+    histories, batch_size = (state or {}).get("readers", {}), settings.batch_size
+    return nodes if all(_is_plain(node, histories.get(node.name), batch_size) for node in nodes) else []
+
+
+class NativeReaders:
+    """Readers of a graph that the library reads by, and the stream in which it does so. Errors are those of readers in
+    the interpreter."""
+
+    def __init__(self, nodes, settings, place, restarts, begun):
+        """`begun`: how many batches were given before."""
+        self.nodes, self.batch_size, self._restarts, self._begun = nodes, settings.batch_size, restarts, begun
+        self._place, self._num_threads, self._depth = place, settings.num_threads, settings.queue_depth
+        self._engine = self._files = None
+
+    def open(self, description, functions):
+        """The stream of a description; it has one lane if it calls functions, one batch after the other."""
+        most = {"most": 1} if functions else {}
+        settings = lanes(self._place.device, self._num_threads, self._depth, **most)
+        file = features.written(description, self.nodes)
+        engine = StreamEngine(file, *self._place, batch_size=self.batch_size, functions=functions, **settings)
+        engine.skip(self._begun)
         engine.open()
-    except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError) as error:
-        videos = [node for node in readers if isinstance(node.operator, Video)]
-        if videos and parts.settings.formats is not None:
-            # The interpreter would not keep to them.
-            raise failed(videos[0], error) from error
-        return None
-    return Reading(engine, readers, parameters["enable_checkpointing"], batch_size, begun)
-
-
-class Reading:
-    """Runs such a stream. Has the methods of `StagedGraph`."""
-
-    def __init__(self, engine, readers, restarts, batch_size, begun):
-        self._engine, self._readers, self._begun = engine, readers, begun
         sizes = {name: meta["epoch_size"] for name, meta in engine.reader_meta().items()}
-        self._files_of = lambda node, **where: _Files(node, sizes[node.name], restarts, batch_size, **where)
-        self._files = {node.name: self._files_of(node) for node in readers}
+        self._files_of = lambda node, **where: _Files(node, sizes[node.name], self._restarts, self.batch_size, **where)
+        self._files = {node.name: self._files_of(node) for node in self.nodes}
+        self._engine = engine
+        return engine
 
-    def run(self, batch_size, fed):
-        """(arrays and layout of each output, errors of samples)"""
+    def run(self, batch_size, inputs):
+        """The outcome of the next batch, and what its samples were read from: name, infos and numbers of each
+        reader."""
         number = self._begun
         self._begun += 1
         try:
-            outcome = self._engine.next()
+            outcome = self._engine.run(batch_size, inputs)
         except library.GessoError as error:
-            if (node := self._reader_in(str(error))) is not None:
-                raise failed(node, RuntimeError(str(error).partition("`): ")[2])) from error
+            if (node := self._reader_of(error.text)) is not None:
+                raise failed(node, RuntimeError(error.text.reason)) from error
             raise
         self._raise_unread(outcome.errors, number)
-        if not outcome.errors:
-            return outcome.outputs, {}
-        infos = {name: _Infos(files, number) for name, files in self._files.items()}
-        return outcome.outputs, damage.with_origins(
-            outcome.errors, [(name, found, found.numbers()) for name, found in infos.items()]
-        )
+        infos = {name: _Infos(files, number) for name, files in self._files.items()} if outcome.errors else {}
+        return outcome, [(name, found, found.numbers()) for name, found in infos.items()]
 
-    def _reader_in(self, text):
+    def _reader_of(self, text):
         """The reader that an error of the library names."""
-        return next((node for node in self._readers if text.startswith("source ") and f"(`{node.name}`)" in text), None)
+        return next((node for node in self.nodes if node.name == text.source), None)
 
     def _raise_unread(self, errors, number):
         """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
         for i, text in sorted(errors.items()):
-            node = self._reader_in(text)
+            node = self._reader_of(text)
             if node is None:
                 continue
             if node.pipeline.formats is not None:
                 # The interpreter does not keep to them, so it does not read again.
-                raise failed(node, RuntimeError(f"Could not read {text.partition('`): ')[2]}"))
+                raise failed(node, RuntimeError(f"Could not read {text.reason}"))
             try:
                 # In the words of the reader in the interpreter.
                 if not isinstance(node.operator, File):
                     self._files[node.name].read(number, i)
-                elif path := text.partition("the file `")[2].rpartition("`: ")[0]:
-                    storage.read(path)
+                elif text.file:
+                    storage.read(text.file)
             except (RuntimeError, OSError) as error:
                 raise failed(node, error) from error
             # Now it is there, or the library decodes it.
-            raise failed(node, RuntimeError(f"Could not read {text.partition('`): ')[2]}"))
+            raise failed(node, RuntimeError(f"Could not read {text.reason}"))
 
-    def skip(self, batches, readers, batch_size):
-        """Nothing: a stream is opened where it goes on."""
-
-    def restart(self, batches, batch_size):
+    def restart(self, batches):
         """Goes on with the epoch of the readers behind the one that so many batches have got to."""
         self._engine.restart(self._begun, batches)
         # Batches of before keep theirs.
-        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self._readers}
+        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self.nodes}
 
-    def reader_meta(self):
+    def meta(self):
         """What the readers say of their data."""
-        return self._engine.reader_meta()
+        return self._engine.reader_meta() if self.nodes else {}
 
-    def reader_history(self, batches, batch_size):
+    def history(self, batches):
         """How the readers have read so many batches."""
-        return {node.name: [[node.values_of("num_shards", 1), batch_size, batches]] for node in self._readers}
+        return {node.name: [[node.values_of("num_shards", 1), self.batch_size, batches]] for node in self.nodes}
 
-    def reader_left(self):
+    def left(self):
         """What is left for each shard of epochs that other shards began: there are none."""
-        return dict.fromkeys(self._files)
+        return {node.name: None for node in self.nodes}
+
+    def check_formats(self, error):
+        """Raises what opening the stream failed with, if the interpreter would decode what must not be decoded."""
+        videos = [node for node in self.nodes if isinstance(node.operator, Video)]
+        if videos and videos[0].pipeline.formats is not None:
+            raise failed(videos[0], error) from error
 
 
 class _Files:
@@ -229,7 +216,7 @@ class _Files:
     somebody asks. `size`: how many the library found; `left`: batches behind which the epoch was left."""
 
     def __init__(self, node, size, restarts, batch_size, first=0, left=None):
-        self._node, self._size, self._restarts, self._batch_size = node, size, restarts, batch_size
+        self._node, self._size, self._restarts, self._batch_size = (node, size, restarts, batch_size)
         self._first, self._left = first, left
         self._lock = threading.Lock()
         self._samples = self._order = None
@@ -237,7 +224,7 @@ class _Files:
 
     def _begin(self):
         options = {name: value.value for name, value in self._node.values.items()}
-        self._order, self._next = self._node.operator.order(self._samples, options, self._restarts), self._first
+        self._order, self._next = (self._node.operator.order(self._samples, options, self._restarts), self._first)
         if self._left is not None:
             for _ in range(self._left):
                 self._order.batch(self._batch_size)

@@ -18,8 +18,9 @@ from .._threads.background import Ahead
 from .._threads.fork import Process
 from . import native_readers
 from .engines_by_layout import LayoutEngines
+from .graph_run import GraphRun
 from .input_checks import check_consistent
-from .stages import StagedGraph, is_python
+from .python_nodes import is_python
 
 _DTYPES = {name: dtype for dtype, name in ((d, serialization._dtype_name(d)) for d in list(DALIDataType)[1:13])}
 _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
@@ -100,7 +101,7 @@ class Execution:
         try:
             results, errors = self._run(batch_size, fed)
         except library.GessoError as error:
-            raise RuntimeError(explained(str(error), self._origins)) from error
+            raise RuntimeError(explained(error.text, self._origins)) from error
         finally:
             self._making.discard(threading.get_ident())
         if errors and self._on_error == "raise":
@@ -152,13 +153,11 @@ class Execution:
         return explained(message, self._origins, f"Sample {index} of the batch failed: ")
 
 
-def explained(message, origins, lead=""):
-    """A message of the library, with the user's lines where it names an operator."""
-    message = _context.add_words(message)
-    node = next((node for name, node in origins.items() if f"(`{name}`)" in message), None)
+def explained(text, origins, lead=""):
+    """An error of the library, an `ErrorText`, with the user's lines where it names an operator or an input."""
+    message = _context.add_words(text)
     # Two operators that run as one are called `first + second`.
-    words = lambda name: (f"`{name}`", f"({name})", f"`{name} + ", f" + {name}`")
-    node = node or next((node for name, node in origins.items() if any(each in message for each in words(name))), None)
+    node = next((origins[name] for name in (*text.operator.split(" + "), text.source) if name in origins), None)
     if node is None:
         return f"Critical error in pipeline:\n{lead}{message}"
     return (
@@ -172,11 +171,11 @@ def _opener(settings, origins):
     # it.
     place, threads = device_choice.of(settings), settings.num_threads or 0
 
-    def open_engine(serialized, outputs_on_host=False):
+    def open_engine(serialized, functions=None):
         try:
-            return Engine(serialized, *place, num_threads=threads, outputs_on_host=outputs_on_host)
+            return Engine(serialized, *place, num_threads=threads, outputs_on_host=False, functions=functions)
         except library.GessoError as error:
-            raise RuntimeError(explained(str(error), origins)) from error
+            raise RuntimeError(explained(error.text, origins)) from error
 
     return open_engine
 
@@ -204,16 +203,10 @@ def of_graph(parts, state=None):
             inputs[node.name] = {**DECLARED, **flags, "videos": node}
     parameters = {**settings.fields(), "seed": parts.epochs.seed}
     if any(is_python(node) for node in definition.operators):
-        staged = native_readers.opened(parts, parameters, device_choice.of(settings), state) if not inputs else None
-        if staged is None:
-            reads_ahead = not inputs and settings.prepares_ahead
-            on_gpu = device_choice.of(settings).device == library.GPU
-            opener = _opener(settings, origins)
-            staged = StagedGraph(definition.operators, definition.outputs, parameters, opener, reads_ahead, on_gpu)
-        run, meta = staged.run, staged.reader_meta
-        restart = staged.restart
-        skip = functools.partial(staged.skip, batch_size=settings.batch_size)
-        history, left = functools.partial(staged.reader_history, batch_size=settings.batch_size), staged.reader_left
+        graph = _graph_run(parts, parameters, origins, bool(inputs), state)
+        run, meta, restart = graph.run, graph.reader_meta, graph.restart
+        skip = functools.partial(graph.skip, batch_size=settings.batch_size)
+        history, left = functools.partial(graph.reader_history, batch_size=settings.batch_size), graph.reader_left
     else:
         meta, restart, history, left = dict, None, _nothing, _nothing
         engines = LayoutEngines(
@@ -224,6 +217,24 @@ def of_graph(parts, state=None):
     execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
     execution.reader_history, execution.reader_left = history, left
     return execution
+
+
+def _graph_run(parts, parameters, origins, is_fed, state):
+    """What runs a graph with operators of the interpreter."""
+    settings, definition = parts.settings, parts.definition
+    place, restarts = device_choice.of(settings), parameters["enable_checkpointing"]
+    graph, on_gpu = (definition.operators, definition.outputs, parameters), place.device == library.GPU
+    nodes = [] if is_fed else native_readers.chosen(definition.operators, settings, place.device, restarts, state)
+    if nodes:
+        native = native_readers.NativeReaders(nodes, settings, place, restarts, state["batches"] if state else 0)
+        try:
+            return GraphRun(*graph, native.open, native, on_gpu=on_gpu)
+        except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError) as error:
+            # The interpreter says what is wrong.
+            native.check_formats(error)
+    opener, reads_ahead = _opener(settings, origins), not is_fed and settings.prepares_ahead
+    open_engines = lambda description, functions: LayoutEngines(description, opener, functions)
+    return GraphRun(*graph, open_engines, reads_ahead=reads_ahead, on_gpu=on_gpu)
 
 
 def _nothing(*_):
@@ -293,10 +304,10 @@ def of_file(parts):
         most = {"most": 1} if names & _VIDEOS else {}
         limits = native_readers.lanes(place.device, settings.num_threads, settings.queue_depth, **most)
         engine = StreamEngine(serialized, *place, batch_size=settings.batch_size, **limits)
-        execution = Execution(engine.run, inputs, outputs, settings.batch_size, settings.on_error, {})
-        execution.reader_meta = engine.reader_meta
+        meta = engine.reader_meta
     else:
-        engine = LayoutEngines(described, _opener(settings, {}))
-        execution = Execution(_whole(engine), inputs, outputs, settings.batch_size, settings.on_error, {})
+        engine, meta = LayoutEngines(described, _opener(settings, {})), dict
+    execution = Execution(_whole(engine), inputs, outputs, settings.batch_size, settings.on_error, {})
+    execution.reader_meta = meta
     execution.skip = _without_history(engine)
     return execution

@@ -49,7 +49,8 @@ mod tests {
     #[test]
     fn an_odd_sample_that_comes_first_fails_alone() {
         let failures = Failures::none(4);
-        let inputs = Inputs::new("op", &[], &[], &failures);
+        let name = "op".into();
+        let inputs = Inputs::new(&name, &[], &[], &failures);
         let shapes = vec![Some(Shape::from([5])), Some(Shape::from([2, 3])), None, Some(Shape::from([1, 1]))];
         let shapes = of_one_rank(&inputs, shapes);
         assert_eq!(shapes, [[0, 0], [2, 3], [0, 0], [1, 1]].map(Shape::from));

@@ -143,7 +143,7 @@ mod tests {
             (&[bytes.len()], &bytes),
         ]);
         let failures = crate::operator::Failures::none(3);
-        let desc = operator.setup(&Inputs::new("numpy", &[&odd], &[], &failures)).unwrap().remove(0);
+        let desc = operator.setup(&Inputs::new(&"numpy".into(), &[&odd], &[], &failures)).unwrap().remove(0);
         assert_eq!((desc.dtype, &desc.shapes[2]), (DType::U8, &Shape::from([2, 2])));
         assert!(failures.get(2).is_none());
         let error = failures.get(0).unwrap().to_string();

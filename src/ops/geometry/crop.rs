@@ -94,7 +94,7 @@ mod tests {
             let args = Args::new(values.into(), tensors.into());
             let mut crop = DEF.instantiate(&args, 1).unwrap();
             let failures = Failures::none(sizes.len());
-            crop.setup(&Inputs::new("Crop", &[&image], &[&argument], &failures)).unwrap();
+            crop.setup(&Inputs::new(&"Crop".into(), &[&image], &[&argument], &failures)).unwrap();
             let live: Vec<bool> = (0..sizes.len()).map(|i| failures.get(i).is_none()).collect();
             assert_eq!(live, expected, "{policy}");
         }

@@ -301,7 +301,7 @@ impl Job {
 }
 
 impl Operator for MultiPaste {
-    fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {
+    fn origins(&self, inputs: &Inputs<'_>, _output: usize) -> Option<Origins> {
         let origin = |job: &Job| {
             let sources =
                 job.regions.iter().map(|region| inputs.sample(region.source.1).origin(region.source.0));

@@ -107,7 +107,8 @@ mod tests {
                 let mut slice = DEF.instantiate(&args, 3).unwrap();
                 let failures = Failures::none(samples);
                 let regular = [&data, &anchor, &shape];
-                let inputs = Inputs::new("Slice", &regular, &[], &failures);
+                let name = "Slice".into();
+                let inputs = Inputs::new(&name, &regular, &[], &failures);
                 let shapes = slice.setup(&inputs).unwrap().remove(0).shapes;
                 // Anchor 2 and size 2 is a window like any other.
                 let sane = 2 * HOSTILE.len() + 2;

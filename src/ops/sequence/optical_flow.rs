@@ -349,7 +349,8 @@ mod tests {
         let batches = [batch(DType::U8, frames), batch(DType::F32, hints)];
         let regular: Vec<&Batch<'_>> = batches.iter().take(1 + usize::from(!hints.is_empty())).collect();
         let failures = Failures::none(frames.len());
-        let inputs = Inputs::new("OpticalFlow", &regular, &[], &failures);
+        let name = "OpticalFlow".into();
+        let inputs = Inputs::new(&name, &regular, &[], &failures);
         let desc = instance(values, regular.len()).unwrap().setup(&inputs).unwrap().remove(0);
         assert_eq!((desc.dtype, desc.layout.as_str()), (DType::F32, "FHWC"));
         let outcome = |(i, shape): (usize, Shape)| failures.get(i).map_or(Ok(shape), |e| Err(e.to_string()));

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use parking_lot::Mutex;
 
 use super::Delivered;
-use super::work::Job;
+use super::work::{Coming, Job};
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
@@ -23,7 +23,9 @@ pub(super) type Sources = Arc<Mutex<Vec<Box<dyn Source>>>>;
 /// What was asked of the sources.
 pub(super) enum Pulled {
     /// A batch, which comes when it has run.
-    Batch(Receiver<Result<Delivered>>),
+    Batch(Receiver<Result<Delivered<'static>>>),
+    /// A batch that whoever takes it runs.
+    ToRun(Coming),
     /// There was no more.
     End,
 }
@@ -38,7 +40,8 @@ pub(super) struct Puller {
     /// Samples before the next batch.
     pub(super) first: u64,
     pub(super) is_closed: Arc<AtomicBool>,
-    pub(super) lanes: Lanes<Job>,
+    /// Who runs the batches; absent: who takes them.
+    pub(super) lanes: Option<Lanes<Job>>,
     pub(super) asked: Sender<Pulled>,
     /// Takes a word for each batch that was asked for and is not taken; full when there may be no more.
     pub(super) in_flight: SyncSender<()>,
@@ -57,17 +60,10 @@ impl Puller {
                     self.wires.begin(&mut self.sources.lock(), most, &self.memory, &is_wanted)
                 }));
                 let has_panicked = begun.is_err();
-                let (reply, answer) = channel();
                 let asked = match begun {
                     Ok(None) => Pulled::End,
-                    Ok(Some(begun)) => {
-                        self.read(begun, reply);
-                        Pulled::Batch(answer)
-                    }
-                    Err(panic) => {
-                        let _ = reply.send(Err(Error::from_panic(panic.as_ref()).context("a source")));
-                        Pulled::Batch(answer)
-                    }
+                    Ok(Some(begun)) => self.read(begun),
+                    Err(panic) => failed(Error::from_panic(panic.as_ref()).context("a source")),
                 };
                 let is_end = matches!(asked, Pulled::End);
                 if self.asked.send(asked).is_err() || has_panicked {
@@ -81,8 +77,8 @@ impl Puller {
     }
 
     /// Gives a batch to the lanes. What is still to be read is read by threads that all streams share, several batches
-    /// at a time, and a lane waits for it.
-    fn read(&mut self, begun: Begun, reply: Sender<Result<Delivered>>) {
+    /// at a time, and a lane waits for it, or whoever takes the batch.
+    fn read(&mut self, begun: Begun) -> Pulled {
         let (done, ready) = sync_channel(1);
         let shared = begun.is_read_later().then(threads::shared);
         let samples = if let Some(Ok(shared)) = shared {
@@ -100,18 +96,27 @@ impl Puller {
         } else {
             match caught(|| self.wires.finish(begun)) {
                 Ok(inputs) => {
-                    let samples = inputs.0.len();
+                    let samples = inputs.failures.len();
                     let _ = done.send(Ok(inputs));
                     samples
                 }
                 // As many samples as before it come before the next one.
-                Err(error) => {
-                    let _ = reply.send(Err(error));
-                    return;
-                }
+                Err(error) => return failed(error),
             }
         };
-        self.lanes.push(Job { first: self.first, ready, reply });
+        let coming = Coming { first: self.first, ready };
         self.first = self.first.wrapping_add(samples as u64);
+        let Some(lanes) = &self.lanes else { return Pulled::ToRun(coming) };
+        let (reply, answer) = channel();
+        lanes.push(Job { coming, reply });
+        Pulled::Batch(answer)
     }
+}
+
+/// A batch that failed before it ran.
+fn failed(error: Error) -> Pulled {
+    let (reply, answer) = channel();
+    // The other end is here.
+    let _ = reply.send(Err(error));
+    Pulled::Batch(answer)
 }

@@ -9,38 +9,55 @@ use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Keep, OutputSink};
 use crate::operator::Failures;
 use crate::pipeline::pull::Ready;
-use crate::tensor::BatchDesc;
+use crate::tensor::{Batch, BatchDesc};
 
-/// A batch to run.
-pub(super) struct Job {
+/// A batch that is read, or soon will be.
+pub(super) struct Coming {
     /// Samples before it.
     pub(super) first: u64,
     /// Gives the inputs when they are read.
     pub(super) ready: Receiver<Result<Ready>>,
+}
+
+/// A batch to run.
+pub(super) struct Job {
+    pub(super) coming: Coming,
     /// Takes what became of it.
-    pub(super) reply: Sender<Result<Delivered>>,
+    pub(super) reply: Sender<Result<Delivered<'static>>>,
 }
 
 /// What a thread does with the batches that it is given.
 pub(super) fn worker(mut executor: Executor, to_host: bool, is_closed: Arc<AtomicBool>) -> impl FnMut(Job) {
     move |job| {
-        let Job { first, ready, reply } = job;
+        let Job { coming, reply } = job;
         if is_closed.load(Ordering::Relaxed) {
             return;
         }
-        let delivered = caught(|| {
-            let (failures, inputs) =
-                ready.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")))?;
-            let mut outcome = executor.run(first, failures, inputs, &mut WhileOpen(&is_closed))?;
-            if to_host {
-                let outputs = outcome.outputs.iter().map(|output| executor.to_host(output));
-                outcome.outputs = outputs.collect::<Result<_>>()?;
-            }
-            Ok(Delivered { first, outcome, tally: executor.tally().clone() })
-        });
+        let delivered = run(&mut executor, coming, Vec::new(), to_host, &mut WhileOpen(&is_closed));
         // Nobody may be waiting any more.
         let _ = reply.send(delivered);
     }
+}
+
+/// Runs a batch, with the inputs that a caller `given`.
+pub(super) fn run<'r>(
+    executor: &mut Executor,
+    coming: Coming,
+    given: Vec<Batch<'r>>,
+    to_host: bool,
+    sink: &mut dyn OutputSink<'r>,
+) -> Result<Delivered<'r>> {
+    caught(|| {
+        let Coming { first, ready } = coming;
+        let ready = ready.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")))?;
+        let (failures, inputs) = ready.with(given)?;
+        let mut outcome = executor.run(first, failures, inputs, sink)?;
+        if to_host {
+            let outputs = outcome.outputs.iter().map(|output| executor.to_host(output));
+            outcome.outputs = outputs.collect::<Result<_>>()?;
+        }
+        Ok(Delivered { first, outcome, tally: executor.tally().clone() })
+    })
 }
 
 /// [`Keep`] for outputs that somebody may want.

@@ -45,6 +45,10 @@ class JaxFunction(PythonFunction):
                 output.layout = batch.layout
         return outputs
 
+    def known_layouts(self):
+        """Those that the author gave: the others depend on what the function returns."""
+        return self.layouts
+
     def _of_batch(self, inputs):
         results = self.function(*(self._array(batch.arrays) for batch in inputs))
         if results is None:

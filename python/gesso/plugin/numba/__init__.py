@@ -71,6 +71,10 @@ class NumbaFunction(PythonFunction):
         self._setup(numba.typed.List(outs), numba.typed.List(ins))
         return [[tuple(int(extent) for extent in row) for row in out] for out in outs]
 
+    def known_layouts(self):
+        """None: what numba's functions make has no layouts."""
+        return [""] * self.num_outputs
+
     def run_python(self, node, inputs, batch_size):
         """The batches that the function makes of `inputs`."""
         self._check_inputs(inputs)

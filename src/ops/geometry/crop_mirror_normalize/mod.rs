@@ -363,7 +363,7 @@ mod tests {
         let batch = Batch::new(desc, vec![Sample::Borrowed(&[]); 3]).unwrap();
         let mut operator = DEF.instantiate(&Args::default(), 1).unwrap();
         let failures = Failures::none(3);
-        operator.setup(&Inputs::new("N", &[&batch], &[], &failures)).unwrap();
+        operator.setup(&Inputs::new(&"N".into(), &[&batch], &[], &failures)).unwrap();
         assert!(failures.get(0).unwrap().to_string().contains("channels"));
         assert!(failures.get(1).is_none() && failures.get(2).is_none());
     }

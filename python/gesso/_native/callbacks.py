@@ -1,0 +1,133 @@
+"""Functions that the library calls: operators of a file that run in the interpreter. Knows no graphs."""
+
+import contextlib
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_size_t, c_void_p
+
+import numpy as np
+
+from .._tensors.enums import dtype_of
+from .._tensors.feeding import Batch
+from . import library as _library
+from .inputs import fill
+from .library import Input
+from .result import Result, output_of
+
+_CALL = CFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(Input), c_void_p)
+_RELEASE = CFUNCTYPE(None, c_void_p)
+# What the library is told of an exception. Who runs the batch raises the exception itself.
+_FAILED = 1
+
+
+class Callback(ctypes.Structure):
+    """gesso_callback"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("call", _CALL),
+        ("release", _RELEASE),
+        ("user", c_void_p),
+    ]
+
+
+class Function:
+    """A function from batches to batches: `run` is called with a list of `inputs` batches and the number of
+    samples."""
+
+    def __init__(self, run, inputs):
+        self.run, self.inputs = run, inputs
+
+
+class Callbacks:
+    """The functions of one loaded file, by the names of its operators. One batch runs at a time."""
+
+    def __init__(self, functions, process):
+        self._state = state = _State(process)
+        release = _RELEASE(lambda user: state.kept.pop(user, None))
+        self._calls = [_CALL(_caller(function, state)) for function in functions.values()]
+        self.count = len(functions)
+        self.table = (Callback * max(self.count, 1))()
+        for number, (name, call) in enumerate(zip(functions, self._calls), start=1):
+            self.table[number - 1] = Callback(ctypes.sizeof(Callback), name.encode(), call, release, number)
+        self._calls.append(release)
+
+    @contextlib.contextmanager
+    def batch(self, fed):
+        """Inside of it a batch runs, whose inputs are in `fed`. What a function raises is raised here, too."""
+        state, raised = self._state, None
+        state.fed = fed
+        try:
+            yield
+        except _library.GessoError:
+            if (raised := state.raised) is None:
+                raise
+        finally:
+            state.fed = state.raised = None
+        if raised is not None:
+            raise raised
+
+
+class _State:
+    """What the calls of a batch share. Apart from `Callbacks`, so that these have no part in a circle."""
+
+    def __init__(self, process):
+        self.process = process
+        # By function: what its outputs are in, until the library has copied them.
+        self.kept = {}
+        self.raised = None
+        # What the batch's own inputs are in: a function may keep arrays of them.
+        self.fed = None
+
+
+def _caller(function, state):
+    def call(user, handle, outputs, message):
+        try:
+            inputs, size = _inputs(handle, function.inputs, state)
+            results = function.run(inputs, size)
+            state.kept[user] = [_answer(outputs[i], batch, size) for i, batch in enumerate(results)]
+        except BaseException as error:
+            state.raised = error
+            return _FAILED
+        return 0
+
+    return call
+
+
+def _inputs(handle, count, state):
+    owner = Result(handle, state.process, state.fed)
+    size = _library.library().gesso_result_batch_size(handle)
+    found = [output_of(owner, i, size, {}) for i in range(count)]
+    constant = {_address(array) for given in state.fed or () for array in given.batch.arrays if _is_constant(array)}
+    for arrays, _, _ in found if constant else ():
+        for array in arrays:
+            if array is not None and _address(array) in constant:
+                array.flags.writeable = False
+    return [_without_gaps(arrays, layout, infos) for arrays, layout, infos in found], size
+
+
+def _is_constant(array):
+    """Whether it is on the host, and nobody may write to it."""
+    return isinstance(array, np.ndarray) and not array.flags.writeable
+
+
+def _address(array):
+    return array.__array_interface__["data"][0]
+
+
+def _without_gaps(arrays, layout, infos):
+    """A batch in which others stand for samples that failed, so that a function can go on."""
+    present = next(array for array in arrays if array is not None)
+    return Batch([present if array is None else array for array in arrays], dtype_of(present), layout, infos)
+
+
+def _answer(structure, batch, size):
+    """Fills an output with a batch; returns what must live until it is copied."""
+    if len(batch.arrays) != size:
+        raise RuntimeError(f"An output has {len(batch.arrays)} samples, expected {size}, as the batch has.")
+    kinds = {array.dtype for array in batch.arrays}
+    if len(kinds) > 1:
+        names = ", ".join(sorted(map(str, kinds)))
+        raise RuntimeError(f"All samples of a batch must have the same type, found {names}.")
+    structure.layout = batch.layout.encode()
+    return fill(structure, batch)
