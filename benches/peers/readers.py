@@ -187,7 +187,8 @@ def show(setting, readers, found, rounds, seconds, record):
         sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
         import records
 
-        command = f"benches/peers/readers.py table FOLDER --device {setting.device} --batch {setting.batch} --rounds {rounds} --peer NAME=PYTHON ..."
+        command = f"benches/peers/readers.py table FOLDER --device {setting.device} --batch {setting.batch}"
+        command += f" --rounds {rounds} --peer NAME=PYTHON ..."
         spread = f"medians of {rounds} rounds of {seconds:g} s in turn"
         title = f"Readers as a classifier's training input, {setting.device}"
         print(records.write(f"readers-{setting.device}", title, command, spread, columns, rows))

@@ -1,12 +1,14 @@
 """Images/s of a classifier's training input: JPEG files, decode, random resized crop to 224, flip, normalize; Gesso
 beside its peers.
 
-    python benches/peers/training.py make FOLDER                     5,000 files of 500 x 375 in 10 classes, and the same in 10 tar archives
+    python benches/peers/training.py make FOLDER                     5,000 files of 500 x 375 in 10 classes, and the
+                                                                     same in 10 tar archives
     python benches/peers/training.py PEER FOLDER                     one peer, with the interpreter that has it
     python benches/peers/training.py table FOLDER --peer gesso=PYTHON --peer dali=PYTHON ... [--rounds 3]
                                                                      all in turn, each by its own interpreter; medians
                                                                      as a table
-    ... [--device cpu|gpu] [--workers 2] [--batch 64]                where images are decoded and worked on, by how many, in batches of how many
+    ... [--device cpu|gpu] [--workers 2] [--batch 64]                where images are decoded and worked on, by how
+                                                                     many, in batches of how many
 
 Peers: `gesso` and `dali`, the same definition on the files; `gesso-tar`, Gesso on the archives; `torch`, PyTorch's
 `DataLoader` with torchvision's v2 transforms on Pillow's images, as torchvision's own recipe has them; `torch-jpeg`,
@@ -306,7 +308,8 @@ def table(setting, interpreters, options):
         import records
 
         series = f"training-{setting.device}"
-        command = f"benches/peers/training.py table FOLDER --device {setting.device} --batch {setting.batch} --rounds {options.rounds} --peer NAME=PYTHON ..."
+        command = f"benches/peers/training.py table FOLDER --device {setting.device} --batch {setting.batch}"
+        command += f" --rounds {options.rounds} --peer NAME=PYTHON ..."
         spread = f"medians of {len(next(iter(found.values())))} rounds of {options.seconds:g} s in turn"
         columns = ["", "images/s", "rounds", "ms of a core for an image", ""]
         print(records.write(series, f"A classifier's training input, {setting.device}", command, spread, columns, body))

@@ -58,7 +58,7 @@ TARGETS = {
     "pipeline": Target(3, "serialized pipelines: described, written again, loaded, run"),
     "readers": Target(
         1.5,
-        "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, speech, frames, lists, tables",
+        "data sets of readers in Python: TFRecord, RecordIO, tar, LMDB, COCO, indices, FITS, NumPy, speech, tables",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
     "records": Target(

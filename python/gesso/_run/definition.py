@@ -61,7 +61,8 @@ class Definition:
         dtypes, ndims = each(settings.output_dtype), each(settings.output_ndim)
         if not len(dtypes) == len(ndims) == count:
             raise RuntimeError(
-                f"Lengths of `output_dtype` ({len(dtypes)}), `output_ndim` ({len(ndims)}) and the graph's outputs ({count}) do not match"
+                f"Lengths of `output_dtype` ({len(dtypes)}), `output_ndim` ({len(ndims)}) and the graph's outputs "
+                f"({count}) do not match"
             )
         declared = [(node.name, node.device, dtype, ndim) for node, dtype, ndim in zip(self.outputs, dtypes, ndims)]
         return declared, each(settings.output_layout)

@@ -98,7 +98,8 @@ def read(saved):
         found = [state[name] for name in ("gesso_checkpoint", "batches", "seed", "iter", "epoch_idx", "iterator_data")]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(
-            "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for the same pipeline"
+            "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for "
+            "the same pipeline"
         ) from None
     version, batches, seed, iteration, epoch, _ = found
     if version != _VERSION:

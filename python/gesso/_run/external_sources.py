@@ -29,8 +29,8 @@ class Sources:
         workers = settings.py_num_workers
         if any(group.parallel for group in groups) and (not isinstance(workers, int) or workers <= 0):
             raise RuntimeError(
-                f"an external source has `parallel=True`, and `py_num_workers` is {workers}. Give the pipeline at least one worker, or "
-                "leave `parallel` out."
+                f"an external source has `parallel=True`, and `py_num_workers` is {workers}. Give the pipeline at "
+                "least one worker, or leave `parallel` out."
             )
         self.groups = groups
         if settings.enable_checkpointing:
@@ -49,8 +49,8 @@ class Sources:
                 continue
             what = "parameterless callable" if kind is SourceKind.CALLABLE else kind
             message = (
-                f"the checkpoint does not hold where the source of an external source is: with {what} as a 'source'. Who goes on from it must bring the source to that "
-                "point, or it begins anew beside data that goes on"
+                f"the checkpoint does not hold where the source of an external source is: with {what} as a 'source'. "
+                "Who goes on from it must bring the source to that point, or it begins anew beside data that goes on"
             )
             call_site.warn(_context.add_words(message), Warning)
 

@@ -75,7 +75,8 @@ class Feeds:
                 taken[name] = self._last[name]
             else:
                 raise RuntimeError(
-                    f"There is no batch for the input `{name}`: feed it before each run, `{queue_depth}` times before the first "
-                    "one, as the pipeline prepares batches ahead. (Attempted to peek the data batch that doesn't exist.)"
+                    f"There is no batch for the input `{name}`: feed it before each run, `{queue_depth}` times before "
+                    "the first one, as the pipeline prepares batches ahead. (Attempted to peek the data batch that "
+                    "doesn't exist.)"
                 )
         return taken
