@@ -107,6 +107,31 @@ pub const MAX_STREAM_BATCHES: usize = 1_024;
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 
+/// Pixels of a side of an image whose size comes as numbers. Stops products that no integer holds.
+pub const MAX_IMAGE_SIDE: usize = 1 << 24;
+
+/// Pixels of a side of a patch, and of what a side becomes a multiple of. Stops products that no integer holds.
+pub const MAX_PATCH_SIDE: usize = 4_096;
+
+/// Frames of a patch, and patches that are merged along a side. Stops counts that overflow.
+pub const MAX_PATCH_GROUP: usize = 64;
+
+/// Tiles that an image is cut into, beside its overview; models take up to 40. Stops a request that makes an image of
+/// ten thousand tiles.
+pub const MAX_IMAGE_TILES: usize = 512;
+
+/// Pixels of a side of a tile. Stops products that no integer holds.
+pub const MAX_TILE_SIDE: usize = 8_192;
+
+/// Mel bands of features; models take up to 160. Stops a number that fills memory.
+pub const MAX_MEL_BANDS: usize = 4_096;
+
+/// Samples of a transform of features, of which many are made for a signal: models take up to 2,048.
+pub const MAX_FEATURE_TRANSFORM: usize = 1 << 16;
+
+/// Times that one side of an image may be the other one. Stops a number that is none.
+pub const MAX_ASPECT_RATIO: f64 = 65_536.0;
+
 /// Bytes of one sample of any tensor. Stops resize and pad sizes that come from a request.
 pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 

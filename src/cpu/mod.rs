@@ -21,6 +21,7 @@ pub mod formats;
 pub mod lab;
 pub mod normalize;
 pub mod npy;
+pub mod patches;
 pub mod perspective;
 mod pixels;
 mod places;

@@ -13,6 +13,7 @@ mod decode;
 mod filters;
 mod geometry;
 mod math;
+mod multimodal;
 mod random;
 pub mod schema;
 mod sequence;

@@ -18,6 +18,13 @@ NOT_DRAWN = {
     "experimental__MedianBlur": "DALI has it on a GPU only",
     "experimental__Remap": "DALI has it on a GPU only",
     "experimental__inputs__Video": "takes a video for many batches; drawn pipelines run one",
+    "gesso__LogMel": "DALI does not have it",
+    "gesso__PatchGrid": "DALI does not have it",
+    "gesso__Patchify": "DALI does not have it",
+    "gesso__SmartResize": "DALI does not have it",
+    "gesso__Tile": "DALI does not have it",
+    "gesso__TileGrid": "DALI does not have it",
+    "gesso__UnitVariance": "DALI does not have it",
 }
 
 

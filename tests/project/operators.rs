@@ -40,6 +40,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("random", "Random numbers and random windows"),
     ("audio", "Sound"),
     ("sequence", "Sequences of frames"),
+    ("multimodal", "In front of vision-language and speech models"),
     ("structure", "Shapes, batches and conditionals"),
 ];
 

@@ -18,8 +18,8 @@ __all__ = ["ConversionError", "Stage", "open_clip", "prove", "timm", "torchvisio
 
 
 def transformers(processor, *, backend=None, **options):
-    """Converts an image processor of Hugging Face: the object, a folder or file with its `preprocessor_config.json`, or
-    the fields of one.
+    """Converts an image processor or a feature extractor of Hugging Face: the object, a folder or file with its
+    `preprocessor_config.json`, or the fields of one.
 
     `backend` is `"torchvision"` or `"pil"`, which transformers resizes with: the two give different pixels. By default
     it is that of the object, or what transformers 5 takes: torchvision, and Pillow for classes that end in `Pil`.
@@ -31,12 +31,13 @@ def transformers(processor, *, backend=None, **options):
     - `arithmetic`: `"exact"`, or `"dali"` for a file that DALI runs, too;
     - `batch_size`: the largest, 64.
     """
-    from . import conversion, from_hf
+    from . import conversion, from_hf, from_hf_multimodal
 
     values, backend, folder = from_hf.given(processor, backend)
+    reader = from_hf if from_hf_multimodal.class_of(values) is None else from_hf_multimodal
     return conversion.make(
-        lambda pillow: from_hf.stage(values, backend, pillow),
-        lambda: from_hf.reference(values, backend, folder),
+        lambda pillow: reader.stage(values, backend, pillow),
+        lambda: reader.reference(values, backend, folder),
         **options,
     )
 

@@ -130,7 +130,7 @@ def _proven(made, options):
         if options.photos:
             paths = _photos_of(options.photos)
         else:
-            paths = proof.photos(folder, options.count)
+            paths = (proof.sounds if made.stage.takes_sounds else proof.photos)(folder, options.count)
         found = convert.prove(made, paths)
     words = str(found)
     if options.arithmetic == "dali":

@@ -71,8 +71,14 @@ def make(
         raise ConversionError(
             f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes"
         )
-    if layout != "CHW" and described.makes_patches:
+    if layout != "CHW" and not described.makes_images:
         raise ConversionError(f"option `layout` is {layout!r}: this stage makes rows of patches; expected CHW")
+    if arithmetic == "dali" and any(hasattr(step, "write") for step in described.steps):
+        raise ConversionError(
+            f"option `arithmetic` is {arithmetic!r}: DALI has no operators for this stage; expected exact"
+        )
+    if device != "cpu" and described.takes_sounds:
+        raise ConversionError(f"option `device` is {device!r}: sounds are decoded on a CPU; expected cpu")
     made = source.definition(source.write(described, arithmetic == "dali", batch_size))
     made.stage, made.arithmetic = described, arithmetic
     made.reference = lambda: _as_stage(reference(), described)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-IMAGE, FRAMES = "IMAGE", "FRAMES"
+IMAGE, FRAMES, SOUND = "IMAGE", "FRAMES", "SOUND"
 CHANNELS = 3
 
 
@@ -158,6 +158,9 @@ EXTRAS = {
     "reshaped_input_sizes": ("int64", (2,)),
     "pixel_attention_mask": ("int32", (-1,)),
     "spatial_shapes": ("int64", (2,)),
+    "image_grid_thw": ("int64", (3,)),
+    "image_sizes": ("int64", (2,)),
+    "num_patches": ("int64", ()),
 }
 
 
@@ -167,6 +170,10 @@ class ToPatches:
 
     side: int
     most: int
+
+    def dims(self, layout):
+        """What it makes of an image."""
+        return (self.most, self.side**2 * CHANNELS)
 
 
 @dataclass(frozen=True)
@@ -192,12 +199,22 @@ class Stage:
     @property
     def input(self):
         """The name of the input."""
-        return FRAMES if self.takes_frames else IMAGE
+        return FRAMES if self.takes_frames else getattr(self.steps[0], "input", IMAGE)
 
     @property
     def takes_frames(self):
         """Whether the input is decoded frames."""
         return isinstance(self.steps[0], TakeFrames)
+
+    @property
+    def takes_sounds(self):
+        """Whether the input is files of sounds."""
+        return self.input == SOUND
+
+    @property
+    def has_frames(self):
+        """Whether pixels are sequences of images: of a clip, or of tiles of one image."""
+        return self.takes_frames or any(getattr(step, "makes_frames", False) for step in self.steps)
 
     @property
     def is_training(self):
@@ -217,18 +234,19 @@ class Stage:
     @property
     def type(self):
         """The output's type, as numpy names it."""
-        return self.dtype if self.has_floats else "uint8"
+        return self.dtype if self.has_floats else getattr(self.steps[-1], "type", "uint8")
 
     @property
-    def makes_patches(self):
-        """Whether the output is rows of patches, no image."""
-        return isinstance(self.steps[-1], ToPatches)
+    def makes_images(self):
+        """Whether the output is images, no rows of patches and no features."""
+        return not hasattr(self.steps[-1], "dims")
 
     @property
     def shape(self):
         """The output's dimensions, -1 where they vary."""
-        if self.makes_patches:
-            return (self.steps[-1].most, self.steps[-1].side ** 2 * CHANNELS)
+        for step in self.steps:
+            if hasattr(step, "dims"):
+                return step.dims(self.layout)
         height = width = -1
         for step in self.steps:
             if isinstance(step, Resize):
@@ -245,7 +263,7 @@ class Stage:
         """The outputs by their names: type and dimensions."""
         mask = self.shape[-2:] if self.layout == "CHW" else self.shape[-3:-1]
         return {self.output: (self.type, self.shape)} | {
-            name: (EXTRAS[name][0], EXTRAS[name][1] or mask) for name in self.extras
+            name: (EXTRAS[name][0], mask if EXTRAS[name][1] is None else EXTRAS[name][1]) for name in self.extras
         }
 
     def changed(self, **fields):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import description as steps
-from . import sizes
+from . import hf_processors, sizes
 from .description import ConversionError, Stage
 from .fields import Fields, is_side, shown
 from .hf_classes import CLASSES, NOT_CONVERTED
@@ -21,7 +21,7 @@ _LARGEST_PATCH = 256
 _PILLOW = {0: "nearest", 4: "box", 2: "linear", 5: "hamming", 3: "cubic", 1: "lanczos"}
 _TENSOR = {0: "nearest-exact", 2: "linear", 3: "cubic"}
 # They say where a definition is from, or speak of labels and boxes.
-_WITHOUT_EFFECT = (
+WITHOUT_EFFECT = (
     *(
         "image_processor_type",
         "feature_extractor_type",
@@ -47,18 +47,25 @@ LOADS = "transformers.image_utils.load_image(path)"
 
 def read(path):
     """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5
-    takes: `image_processor` of `processor_config.json` comes first."""
+    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first."""
     path = Path(path)
     if not path.is_dir():
         values = _json(path)
-        return values.get("image_processor", values) if isinstance(values, dict) else values
-    if (path / _NESTED_FILE).is_file():
-        values = _json(path / _NESTED_FILE)
-        if isinstance(values, dict) and values.get("image_processor") is not None:
-            return values["image_processor"]
+        nested = _nested(values)
+        return values if nested is None else nested
+    if (path / _NESTED_FILE).is_file() and (nested := _nested(_json(path / _NESTED_FILE))) is not None:
+        return nested
     if not (path / _FILE).is_file():
         raise ConversionError(f"`{path}` has neither {_FILE} nor {_NESTED_FILE} with `image_processor`")
     return _json(path / _FILE)
+
+
+def _nested(values):
+    """The part of a processor's configuration that is of images or sounds, if there is one."""
+    if not isinstance(values, dict):
+        return None
+    parts = [values.get(part) for part in ("image_processor", "feature_extractor")]
+    return next((part for part in parts if part is not None), None)
 
 
 def _json(path):
@@ -75,8 +82,8 @@ def _json(path):
         raise ConversionError(f"`{path}` is no JSON: {error}") from error
 
 
-def name_and_backend(values, backend=None):
-    """The class's name without an ending, and which of its two forms is meant."""
+def name_and_backend(values, backend=None, classes=CLASSES):
+    """The name, one of `classes`, without an ending, and which of its two forms is meant."""
     if not isinstance(values, dict):
         raise ConversionError(f"the configuration is {shown(values)}, expected fields with names")
     field = "image_processor_type" if values.get("image_processor_type") is not None else "feature_extractor_type"
@@ -97,9 +104,9 @@ def name_and_backend(values, backend=None):
         raise ConversionError(f"backend `{backend}`: expected {' or '.join(BACKENDS)}")
     if plain in NOT_CONVERTED:
         raise ConversionError(f"field `{field}` is {name!r}: {NOT_CONVERTED[plain]}")
-    if plain not in CLASSES:
+    if plain not in classes:
         raise ConversionError(
-            f"field `{field}` is {shown(name)}: this class is not known; expected one of {', '.join(sorted(CLASSES))}"
+            f"field `{field}` is {shown(name)}: this class is not known; expected one of {', '.join(sorted(classes))}"
         )
     # Without an ending it is what transformers 5 makes of the name.
     return plain, backend or said or "torchvision"
@@ -112,8 +119,8 @@ def stage(values, backend=None, pillow="pillow"):
     if kind == "rescales-first" and backend == "pil":
         raise ConversionError(f"backend `pil`: transformers has `{name}` by torchvision alone")
     fields = Fields(values, name, {"rescale_factor": 1 / 255, **defaults}, null_is_default=False)
-    fields.ignore(*_WITHOUT_EFFECT)
-    processor = _Processor(fields, kind, backend, pillow)
+    fields.ignore(*WITHOUT_EFFECT)
+    processor = Processor(fields, kind, backend, pillow)
     made = processor.stage(
         f"{name} of transformers, by {'torchvision' if backend == 'torchvision' else 'Pillow and numpy'}"
     )
@@ -121,7 +128,7 @@ def stage(values, backend=None, pillow="pillow"):
     return made
 
 
-class _Processor:
+class Processor:
     """Reads one processor's fields into steps."""
 
     def __init__(self, fields, kind, backend, pillow):
@@ -385,53 +392,13 @@ _NOTES = {
 }
 
 
-def _loaded(kind, values, backend, folder):
-    """transformers' own processor: of a folder what transformers reads there, so that a wrong reading here is seen."""
-    import transformers
-
-    if folder is None:
-        return kind.from_dict(
-            {
-                key: value
-                for key, value in values.items()
-                if key not in ("image_processor_type", "feature_extractor_type")
-            }
-        )
-    choice = {"backend": backend} if _is_version_5(transformers) else {"use_fast": backend == "torchvision"}
-    found = transformers.AutoImageProcessor.from_pretrained(
-        folder, local_files_only=True, trust_remote_code=False, **choice
-    )
-    if type(found) is not kind:
-        raise ConversionError(
-            f"`{folder}`: transformers makes a `{type(found).__name__}` of it, here it is read as `{kind.__name__}`"
-        )
-    return found
-
-
-def _is_version_5(transformers):
-    return int(transformers.__version__.split(".")[0]) >= 5
-
-
 def reference(values, backend=None, folder=None):
     """transformers' own answer to a file: the class's output of each name. `folder` is where the values were read, if
     it is one."""
-    import transformers
     from transformers.image_utils import load_image
 
     name, backend = name_and_backend(values, backend)
-    endings = (
-        {"torchvision": ("", "Fast"), "pil": ("Pil", "")}
-        if _is_version_5(transformers)
-        else {"torchvision": ("Fast",), "pil": ("",)}
-    )
-    kind = next(
-        (getattr(transformers, name + ending) for ending in endings[backend] if hasattr(transformers, name + ending)),
-        None,
-    )
-    if kind is None:
-        raise ImportError(f"transformers {transformers.__version__} has no class `{name}` by {backend}")
-    processor = _loaded(kind, values, backend, folder)
-    made = stage(values, backend)
+    processor, made = hf_processors.loaded(name, values, backend, folder), stage(values, backend)
 
     def answer(image):
         outputs = processor(image if made.takes_frames else load_image(str(image)), return_tensors="np")
@@ -442,7 +409,7 @@ def reference(values, backend=None, folder=None):
 
 def given(processor, backend=None):
     """The fields of what a user gives: a processor, a path or fields; the backend; and the folder, if it is one."""
-    processor = getattr(processor, "image_processor", processor)
+    processor = getattr(processor, "image_processor", getattr(processor, "feature_extractor", processor))
     if isinstance(processor, (str, Path)):
         return read(processor), backend, str(processor) if Path(processor).is_dir() else None
     if isinstance(processor, dict):

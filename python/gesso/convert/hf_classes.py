@@ -1,11 +1,11 @@
 """Image processors that are known: how each works, and what its fields are where a configuration does not say.
 `tests/python/test_convert_libraries.py` compares this with the classes of the installed transformers."""
 
-_STANDARD = {"image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
+STANDARD = {"image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
 _IMAGENET = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}
-_CLIP = {"image_mean": (0.48145466, 0.4578275, 0.40821073), "image_std": (0.26862954, 0.26130258, 0.27577711)}
-_ON = {"do_resize": True, "do_rescale": True, "do_normalize": True}
-_LINEAR, _CUBIC = {"resample": 2}, {"resample": 3}
+CLIP = {"image_mean": (0.48145466, 0.4578275, 0.40821073), "image_std": (0.26862954, 0.26130258, 0.27577711)}
+ON = {"do_resize": True, "do_rescale": True, "do_normalize": True}
+LINEAR, CUBIC = {"resample": 2}, {"resample": 3}
 
 
 def _square(side, name="size"):
@@ -13,45 +13,32 @@ def _square(side, name="size"):
 
 
 _CROPPED_CLIP = {
-    **_ON,
-    **_CLIP,
-    **_CUBIC,
+    **ON,
+    **CLIP,
+    **CUBIC,
     "size": {"shortest_edge": 224},
     "default_to_square": False,
     **_square(224, "crop_size"),
     "do_center_crop": True,
     "do_convert_rgb": True,
 }
-_EDGES = {
-    **_ON,
-    **_IMAGENET,
-    **_LINEAR,
-    "size": {"shortest_edge": 800, "longest_edge": 1333},
-    "default_to_square": False,
-}
+_EDGES = {**ON, **_IMAGENET, **LINEAR, "size": {"shortest_edge": 800, "longest_edge": 1333}, "default_to_square": False}
 _DETR = {**_EDGES, "do_pad": True}
 
 # (how it works, what it has by default)
 CLASSES = {
-    "ViTImageProcessor": ("plain", {**_ON, **_STANDARD, **_LINEAR, **_square(224)}),
+    "ViTImageProcessor": ("plain", {**ON, **STANDARD, **LINEAR, **_square(224)}),
     "DeiTImageProcessor": (
         "plain",
-        {**_ON, **_STANDARD, **_CUBIC, **_square(256), **_square(224, "crop_size"), "do_center_crop": True},
+        {**ON, **STANDARD, **CUBIC, **_square(256), **_square(224, "crop_size"), "do_center_crop": True},
     ),
     "BeitImageProcessor": (
         "beit",
-        {**_ON, **_STANDARD, **_CUBIC, **_square(224), **_square(224, "crop_size"), "do_center_crop": False},
+        {**ON, **STANDARD, **CUBIC, **_square(224), **_square(224, "crop_size"), "do_center_crop": False},
     ),
     "ConvNextImageProcessor": (
         "convnext",
-        {
-            **_ON,
-            **_STANDARD,
-            **_CUBIC,
-            "size": {"shortest_edge": 384},
-            "default_to_square": False,
-            "crop_pct": 224 / 256,
-        },
+        {**ON, **STANDARD, **CUBIC, "size": {"shortest_edge": 384}, "default_to_square": False, "crop_pct": 224 / 256},
     ),
     "CLIPImageProcessor": ("plain", _CROPPED_CLIP),
     "ChineseCLIPImageProcessor": ("plain", _CROPPED_CLIP),
@@ -59,25 +46,25 @@ CLASSES = {
     "BitImageProcessor": ("plain", _CROPPED_CLIP),
     "SiglipImageProcessor": (
         "plain",
-        {**_ON, **_STANDARD, **_CUBIC, **_square(224), "default_to_square": False, "do_convert_rgb": True},
+        {**ON, **STANDARD, **CUBIC, **_square(224), "default_to_square": False, "do_convert_rgb": True},
     ),
-    "Siglip2ImageProcessor": ("patches", {**_ON, **_STANDARD, **_LINEAR, "patch_size": 16, "max_num_patches": 256}),
-    "BlipImageProcessor": ("plain", {**_ON, **_CLIP, **_CUBIC, **_square(384), "do_convert_rgb": True}),
-    "PvtImageProcessor": ("plain", {**_ON, **_IMAGENET, **_CUBIC, **_square(224)}),
+    "Siglip2ImageProcessor": ("patches", {**ON, **STANDARD, **LINEAR, "patch_size": 16, "max_num_patches": 256}),
+    "BlipImageProcessor": ("plain", {**ON, **CLIP, **CUBIC, **_square(384), "do_convert_rgb": True}),
+    "PvtImageProcessor": ("plain", {**ON, **_IMAGENET, **CUBIC, **_square(224)}),
     "OwlViTImageProcessor": (
         "plain",
         {
-            **_ON,
-            **_CLIP,
-            **_CUBIC,
+            **ON,
+            **CLIP,
+            **CUBIC,
             **_square(768),
             **_square(768, "crop_size"),
             "do_center_crop": False,
             "do_convert_rgb": True,
         },
     ),
-    "DINOv3ViTImageProcessor": ("rescales-first", {**_ON, **_IMAGENET, **_LINEAR, **_square(224)}),
-    "SegformerImageProcessor": ("segmentation", {**_ON, **_IMAGENET, **_LINEAR, **_square(512)}),
+    "DINOv3ViTImageProcessor": ("rescales-first", {**ON, **_IMAGENET, **LINEAR, **_square(224)}),
+    "SegformerImageProcessor": ("segmentation", {**ON, **_IMAGENET, **LINEAR, **_square(512)}),
     "DetrImageProcessor": ("detr", _DETR),
     "ConditionalDetrImageProcessor": ("detr", _DETR),
     "DeformableDetrImageProcessor": ("detr", _DETR),
@@ -88,9 +75,9 @@ CLASSES = {
     "SamImageProcessor": (
         "sam",
         {
-            **_ON,
+            **ON,
             **_IMAGENET,
-            **_LINEAR,
+            **LINEAR,
             "size": {"longest_edge": 1024},
             "do_convert_rgb": True,
             "do_pad": True,
@@ -100,9 +87,9 @@ CLASSES = {
     "VideoMAEImageProcessor": (
         "frames",
         {
-            **_ON,
-            **_STANDARD,
-            **_LINEAR,
+            **ON,
+            **STANDARD,
+            **LINEAR,
             "size": {"shortest_edge": 224},
             "default_to_square": False,
             **_square(224, "crop_size"),

@@ -1,7 +1,8 @@
-"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos that are
-made here."""
+"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos and
+sounds that are made here."""
 
 import os
+import wave
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,6 +112,25 @@ def photos(folder, count, seed=1):
         if kind == "png-alpha":
             image.putalpha(Image.fromarray(_smooth(rng, height, width)[..., 0]))
         image.save(path, **options, progressive=kind == "progressive")
+        made.append(path)
+    return made
+
+
+def sounds(folder, count, seed=1, rate=16000):
+    """Writes sounds of some samples to forty seconds, as WAVs of one channel; returns their paths."""
+    made = []
+    for number in range(count):
+        rng = np.random.default_rng([58, seed, number])
+        length = int(np.exp(rng.uniform(np.log(20), np.log(40 * rate))))
+        at = np.arange(length) / rate
+        tones = sum(rng.uniform(0, 0.3) * np.sin(rng.uniform(300, 40_000) * at + rng.uniform(0, 6)) for _ in range(3))
+        signal = tones * np.cos(rng.uniform(0, 9) * at) + rng.uniform(0, 0.05) * rng.standard_normal(length)
+        path = Path(folder) / f"{number:03}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes(np.clip(signal * 32767, -32768, 32767).astype("<i2").tobytes())
         made.append(path)
     return made
 

@@ -47,7 +47,9 @@ class Exact:
         return self.height >= height and self.width >= width
 
 
-class _Varies:
+class Varies:
+    """A size that depends on the image's."""
+
     static = bound = None
 
     def covers(self, height, width):
@@ -55,7 +57,7 @@ class _Varies:
 
 
 @dataclass(frozen=True)
-class Shorter(_Varies):
+class Shorter(Varies):
     """torchvision's `Resize(side, max_size=longest)`: a shorter side, the longer one cut to a whole number."""
 
     side: int
@@ -66,7 +68,7 @@ class Shorter(_Varies):
 
 
 @dataclass(frozen=True)
-class Bounded(_Varies):
+class Bounded(Varies):
     """transformers' `get_size_with_aspect_ratio`: a shorter side, a smaller one where the longer side would be more
     than `longest`."""
 
@@ -108,7 +110,7 @@ class Bounded(_Varies):
 
 
 @dataclass(frozen=True)
-class Longest(_Varies):
+class Longest(Varies):
     """SAM's: a longer side; halves are rounded up."""
 
     side: int
@@ -126,7 +128,7 @@ class Longest(_Varies):
 
 
 @dataclass(frozen=True)
-class Within(_Varies):
+class Within(Varies):
     """The largest size within a height and a width; fractions are cut ("floor", transformers) or rounded ("even",
     Ultralytics)."""
 
@@ -150,7 +152,7 @@ class Within(_Varies):
 
 
 @dataclass(frozen=True)
-class KeepRatio(_Varies):
+class KeepRatio(Varies):
     """timm's `ResizeKeepRatio`: the smallest size that covers a height and a width, or the largest within them."""
 
     height: int
@@ -171,7 +173,7 @@ _HALVINGS = 24
 
 
 @dataclass(frozen=True)
-class Patches(_Varies):
+class Patches(Varies):
     """SigLIP 2's: sides of whole patches, the largest scale that has at most so many, found by halving as transformers
     finds it."""
 

@@ -30,7 +30,7 @@ _ONE_255TH = 1 / 255
 _OF_PIXELS = (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches)
 
 
-class _Code(str):
+class Code(str):
     """Text of a program, no string in it."""
 
     def __repr__(self):
@@ -54,7 +54,7 @@ class _Call:
 def _literal(value):
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, str) and not isinstance(value, _Code):
+    if isinstance(value, str) and not isinstance(value, Code):
         return json.dumps(value)
     return repr(value)
 
@@ -65,7 +65,8 @@ class _Writer:
     def __init__(self, stage, is_dali):
         self.stage, self.is_dali = stage, is_dali
         self.body, self.outputs, self.pixels = [], [], "images"
-        self.layout = "HWC" if stage.makes_patches else stage.layout
+        is_cut = any(isinstance(step, steps.ToPatches) for step in stage.steps)
+        self.layout = "HWC" if is_cut else stage.layout
 
     def call(self, target, function, *inputs, **arguments):
         self.body.append(
@@ -83,7 +84,7 @@ class _Writer:
     # Steps
 
     def decode(self, step):
-        self.call("encoded", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=1)
+        self.call("encoded", "external_source", name=self.stage.input, dtype=Code("types.UINT8"), ndim=1)
         self.decode_images(None if step.is_turned else False, step.arithmetic)
 
     def decode_images(self, is_turned, arithmetic="pillow"):
@@ -109,7 +110,7 @@ class _Writer:
         self.decode_images(False)
 
     def take_frames(self, _):
-        self.call("images", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=4, layout="FHWC")
+        self.call("images", "external_source", name=self.stage.input, dtype=Code("types.UINT8"), ndim=4, layout="FHWC")
 
     def scale(self, step):
         operation = "/ 255" if step.scaling == "divide" else f"* {step.factor!r}"
@@ -128,7 +129,7 @@ class _Writer:
             self.body += step.size.lines()
             # DALI takes sizes as float32.
             self.line("size = fn.stack(checked(new_height), checked(new_width))")
-            size = {"size": _Code("fn.cast(size, dtype=types.FLOAT)")}
+            size = {"size": Code("fn.cast(size, dtype=types.FLOAT)")}
         filters = self.filters(step)
         if crop is None:
             self.call("images", "resize", "images", **size, **filters)
@@ -151,7 +152,7 @@ class _Writer:
             raise steps.ConversionError(
                 f"filter `{step.filter}`: DALI does not have it; expected one of {', '.join(_INTERPOLATIONS)} for `--arithmetic dali`"
             )
-        interpolation = _Code(f"types.{_INTERPOLATIONS[step.filter]}")
+        interpolation = Code(f"types.{_INTERPOLATIONS[step.filter]}")
         return {"interp_type": interpolation, "antialias": False if step.arithmetic == "opencv" else None}
 
     def center_crop(self, step):
@@ -182,11 +183,11 @@ class _Writer:
         self.line("shape = images.shape()")
         for number, (name, side) in enumerate((("top", step.height), ("left", step.width))):
             self.line(f"{name} = math.floor(fn.random.uniform(range=[0, 1]) * (shape[{number}] - {side - 1}))")
-        start = _Code("fn.cast(fn.stack(top, left), dtype=types.INT32)")
+        start = Code("fn.cast(fn.stack(top, left), dtype=types.INT32)")
         self.call("images", "slice", "images", start=start, shape=[step.height, step.width], axes=[0, 1])
 
     def random_flip(self, step):
-        chosen = _Code(f"fn.random.coin_flip(probability={step.probability!r})")
+        chosen = Code(f"fn.random.coin_flip(probability={step.probability!r})")
         self.call(
             "images",
             "flip",
@@ -211,7 +212,7 @@ class _Writer:
         fill = list(step.fill) if step.policy == "pad" and any(step.fill) else None
         window = {
             "start": [-step.top, -step.left],
-            "shape": _Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"),
+            "shape": Code("fn.cast(fn.stack(height, width), dtype=types.INT32)"),
             "axes": [0, 1],
         }
         self.call("images", "slice", "images", **window, out_of_bounds_policy=step.policy, fill_values=fill)
@@ -222,7 +223,7 @@ class _Writer:
             self.line(f"missing = {target} - shape[{number}]")
             self.line(f"{side} = shape[{number}] + missing - math.floor(missing / {step.multiple}) * {step.multiple}")
         sides = {
-            name: _Code(f"fn.cast({side}, dtype=types.FLOAT)")
+            name: Code(f"fn.cast({side}, dtype=types.FLOAT)")
             for name, side in (("crop_h", "height"), ("crop_w", "width"))
         }
         window = {**sides, "rounding": self.exact("truncate")}
@@ -231,9 +232,9 @@ class _Writer:
     def floats(self, step):
         stage = self.stage
         mean, std = step.mean or (0.0,) * steps.CHANNELS, step.std or (1.0,) * steps.CHANNELS
-        common = {"dtype": _Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
+        common = {"dtype": Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
         common["output_layout"] = (
-            "F" + self.layout if stage.takes_frames else None if self.layout == "CHW" else self.layout
+            "F" + self.layout if stage.has_frames else None if self.layout == "CHW" else self.layout
         )
         is_usual = step.scaling == "divide" or step.scaling in _NORMALIZATIONS and step.factor == _ONE_255TH
         self.pixels = "pixels"
@@ -271,12 +272,12 @@ class _Writer:
                 "pixels",
                 "lookup_table",
                 "images",
-                keys=_Code("list(range(256))"),
-                values=_Code("values"),
-                dtype=_Code("types.FLOAT"),
+                keys=Code("list(range(256))"),
+                values=Code("values"),
+                dtype=Code("types.FLOAT"),
             )
         else:
-            self.call("pixels", "cast", "images", dtype=_Code("types.FLOAT"))
+            self.call("pixels", "cast", "images", dtype=Code("types.FLOAT"))
         if step.scaling == "multiply":
             self.line(f"pixels = pixels * {step.factor!r}")
         if step.scaling == "fused":
@@ -286,12 +287,12 @@ class _Writer:
             self.line(f"mean, std = types.Constant({_literal(mean)}), types.Constant({_literal(std)})")
             self.line("pixels = (pixels - mean) / std")
         if self.stage.dtype != "float32":
-            self.call("pixels", "cast", "pixels", dtype=_Code(_TYPES[self.stage.dtype]))
+            self.call("pixels", "cast", "pixels", dtype=Code(_TYPES[self.stage.dtype]))
         self.planes()
 
     def planes(self):
         if self.layout == "CHW":
-            order = [0, 3, 1, 2] if self.stage.takes_frames else [2, 0, 1]
+            order = [0, 3, 1, 2] if self.stage.has_frames else [2, 0, 1]
             self.call("pixels", "transpose", self.pixels, perm=order)
         elif self.pixels == "images":
             self.call("pixels", "copy", self.pixels)
@@ -309,11 +310,11 @@ class _Writer:
         self.line(f"grid = fn.slice(images.shape(), start=[0], shape=[2], axes=[0]) // {side}")
         self.line(f"side = grid[0] * 0 + {side}")
         self.line("parts = fn.cast(fn.stack(grid[0], side, grid[1], side), dtype=types.INT32)")
-        self.call("pixels", "reshape", "pixels", shape=_Code(f"fn.cat(parts, parts[:1] * 0 + {steps.CHANNELS})"))
+        self.call("pixels", "reshape", "pixels", shape=Code(f"fn.cat(parts, parts[:1] * 0 + {steps.CHANNELS})"))
         self.call("pixels", "transpose", "pixels", perm=[0, 2, 1, 3, 4])
         self.call("pixels", "reshape", "pixels", shape=[-1, side * side * steps.CHANNELS])
-        self.call("pixel_attention_mask", "cast", "pixels[:, 0] * 0 + 1", dtype=_Code("types.INT32"))
-        self.call("spatial_shapes", "cast", "grid", dtype=_Code("types.INT64"))
+        self.call("pixel_attention_mask", "cast", "pixels[:, 0] * 0 + 1", dtype=Code("types.INT32"))
+        self.call("spatial_shapes", "cast", "grid", dtype=Code("types.INT64"))
         for target in ("pixels", "pixel_attention_mask"):
             self.call(target, "pad", target, axes=[0], shape=[step.most])
 
@@ -346,6 +347,8 @@ class _Writer:
                     self.planes()
             if isinstance(step, steps.Resize):
                 self.resize(step, left.pop(0) if left and self.is_one(step, left[0]) else None)
+            elif hasattr(step, "write"):
+                step.write(self)
             else:
                 handlers[type(step)](step)
             if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in self.stage.extras:
@@ -374,7 +377,7 @@ class _Writer:
         if "reshaped_input_sizes" in self.stage.extras:
             self.measure("reshaped_input_sizes")
         if "pixel_mask" in self.stage.extras:
-            self.call("mask", "cast", "images[:, :, 0] * 0 + 1", dtype=_Code("types.INT64"))
+            self.call("mask", "cast", "images[:, :, 0] * 0 + 1", dtype=Code("types.INT64"))
 
     def text(self):
         if self.stage.is_training:

@@ -1,0 +1,180 @@
+"""`fn.gesso`, and stages in front of vision-language and speech models: beside the recorded answers of transformers
+(tests/data/multimodal/make.py), and beside transformers itself, where it is installed."""
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gesso import Pipeline, convert, fn
+from gesso._comparison.compare import runner
+from gesso.convert import ConversionError, from_hf_multimodal, proof
+
+DATA = Path(__file__).parents[1] / "data" / "multimodal"
+sys.path.insert(0, str(DATA))
+
+import definitions  # noqa: E402
+
+ANSWERS = json.loads((DATA / "answers.json").read_text())
+IMAGES = ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava-next", "internvl", "pixtral", "gemma3")
+# The last bit of features up to 2.
+LAST_BIT = 2.0**-23
+
+
+@pytest.mark.parametrize("backend", ["torchvision", "pil"])
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_become_what_transformers_makes_of_them(name, backend):
+    made = convert.transformers(definitions.PROCESSORS[name], backend=backend, pillow="pillow")
+    run = runner(made())
+    for size, outputs in ANSWERS[f"{name} {backend}"].items():
+        height, width = map(int, size.split("x"))
+        file = np.frombuffer(definitions.as_file(definitions.picture(height, width)), np.uint8)
+        if "error" in outputs:
+            with pytest.raises(RuntimeError):
+                run(file)
+            continue
+        found = dict(zip((made.stage.output, *made.stage.extras), run(file), strict=True))
+        for output, (dtype, shape, checksum) in outputs.items():
+            if output == "num_crops":
+                continue
+            value = found.pop(output)
+            # transformers has a dimension of images, where they do not follow one another.
+            shape = shape[len(shape) - value.ndim :]
+            assert (str(value.dtype), list(value.shape)) == (dtype, shape), (size, output)
+            assert zlib.crc32(np.ascontiguousarray(value).tobytes()) == checksum, (size, output)
+        assert not found, size
+
+
+def recorded(name):
+    fields, lengths = definitions.EXTRACTORS[name]
+    made = convert.transformers(fields)
+    run = runner(made())
+    for samples in lengths:
+        file = np.frombuffer(definitions.as_wav(definitions.sound(samples)), np.uint8)
+        (found,) = run(file)
+        assert tuple(found.shape) == tuple(size if size >= 0 else samples for size in made.stage.shape)
+        yield samples, found
+
+
+@pytest.mark.parametrize("name", ["whisper-80", "whisper-128"])
+def test_features_are_whispers(name):
+    with np.load(DATA / "sounds.npz") as values:
+        for samples, found in recorded(name):
+            expected = values[f"{name} {samples} input_features"]
+            np.testing.assert_allclose(found, expected, rtol=0, atol=LAST_BIT)
+            assert np.count_nonzero(found != expected) <= found.size // 1000
+
+
+def test_sounds_are_wav2vecs():
+    for samples, found in recorded("wav2vec2"):
+        assert [str(found.dtype), list(found.shape), zlib.crc32(found.tobytes())] == ANSWERS["wav2vec2"][str(samples)]
+
+
+def ran(function, *samples, **options):
+    """The first output of a pipeline of one operator on one sample."""
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        inputs = [fn.external_source(source=[[sample]], cycle=True, **options) for sample in samples]
+        pipe.set_outputs(function(*inputs))
+    pipe.build()
+    return np.asarray(pipe.run()[0].at(0))
+
+
+def test_hostile_sizes_are_errors():
+    size = lambda *sides: np.asarray(sides, np.int64)
+    for sides, says in (((0, 5), "from 1 to"), ((5, -3), "from 1 to"), ((1, 1 << 40), "from 1 to"), ((1, 999), "200")):
+        with pytest.raises(RuntimeError, match=says):
+            ran(fn.gesso.smart_resize, size(*sides))
+    with pytest.raises(RuntimeError, match="expected 1 to 512"):
+        ran(lambda x: fn.gesso.tile_grid(x, rule="internvl", tile_size=448, max_tiles=10_000)[0], size(5, 5))
+    with pytest.raises(RuntimeError, match="1 to 512 tiles of 2 x 2"):
+        ran(lambda x: fn.gesso.tile(x, tile_size=2), np.zeros((200, 200, 3), np.uint8), layout="HWC")
+    with pytest.raises(RuntimeError, match="multiples of 28"):
+        ran(fn.gesso.patchify, np.zeros((3, 28, 42), np.float32), layout="CHW")
+    with pytest.raises(RuntimeError, match="no numbers or too large"):
+        ran(fn.gesso.log_mel, np.full(999, np.nan, np.float32))
+
+
+def test_the_program_is_plain_python():
+    source = convert.transformers(definitions.PROCESSORS["qwen2-vl"]).source
+    assert "fn.gesso.smart_resize(images.shape(), factor=28, min_pixels=3136, max_pixels=1003520)" in source
+    assert 'name="image_grid_thw"' in source and 'name="pixel_values"' in source
+    source = convert.transformers(definitions.EXTRACTORS["whisper-128"][0]).source
+    assert "fn.decoders.audio(encoded, sample_rate=16000, downmix=True" in source and "nfilter=128" in source
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "says"),
+    [
+        ("qwen2-vl", {"do_resize": False}, "tiles and patches need their size"),
+        ("qwen2-vl", {"size": {"shortest_edge": 56}}, "expected `shortest_edge` and `longest_edge`"),
+        ("qwen2-vl", {"min_pixels": 1 << 30}, "from 1 to 134217728"),
+        ("qwen2-vl", {"min_pixels": 5000, "max_pixels": 4000}, "the other way round"),
+        ("qwen2-vl", {"merge_size": 0}, "field `merge_size`"),
+        ("qwen2-vl", {"do_rescale": False, "do_normalize": False}, "models take floats"),
+        ("qwen2-vl", {"longest_side": 5}, "field `longest_side`"),
+        ("llava-next", {"crop_size": 224}, "field `crop_size`"),
+        ("llava-next", {"image_grid_pinpoints": [[336, 500]]}, "multiples of 336"),
+        ("llava-next", {"image_grid_pinpoints": [[336, 336]] * 600}, "multiples of 336"),
+        ("internvl", {"crop_to_patches": False}, "only images that are cut into tiles"),
+        ("internvl", {"max_patches": 10_000}, "from 1 to 512"),
+        ("internvl", {"min_patches": 12, "max_patches": 2}, "`max_patches` is 2"),
+        ("whisper-80", {"dither": 0.1}, "noise is not added"),
+        ("whisper-80", {"chunk_length": 0}, "field `chunk_length`"),
+        ("whisper-80", {"sampling_rate": 8000}, "bands end at 8,000 Hz"),
+        ("wav2vec2", {"do_normalize": False}, "field `do_normalize`"),
+    ],
+)
+def test_a_field_that_is_not_known_is_named(name, fields, says):
+    given = definitions.PROCESSORS.get(name) or definitions.EXTRACTORS[name][0]
+    with pytest.raises(ConversionError, match=says):
+        convert.transformers({**given, **fields})
+
+
+def test_options_that_do_not_fit_are_errors():
+    for name, options, says in (
+        ("qwen2-vl", {"layout": "HWC"}, "rows of patches"),
+        ("llava-next", {"arithmetic": "dali"}, "DALI has no operators"),
+    ):
+        with pytest.raises(ConversionError, match=says):
+            convert.transformers(definitions.PROCESSORS[name], **options)
+    for options in ({"device": "mixed"}, {"dtype": "float16"}):
+        with pytest.raises(ConversionError, match=next(iter(options))):
+            convert.transformers(definitions.EXTRACTORS["whisper-80"][0], **options)
+
+
+def test_defaults_are_those_of_the_classes():
+    transformers = pytest.importorskip("transformers")
+    for name, (_, defaults) in from_hf_multimodal.CLASSES.items():
+        made = getattr(transformers, name)()
+        for field, value in defaults.items():
+            found = getattr(made, field)
+            if isinstance(found, list):
+                found = tuple(tuple(each) if isinstance(each, list) else each for each in found)
+            assert (dict(found) if hasattr(found, "shortest_edge") else found) == value, (name, field, found)
+
+
+@pytest.mark.parametrize("name", [*IMAGES, "whisper-80", "wav2vec2"])
+def test_a_processor_is_what_its_configuration_is(name, tmp_path):
+    transformers = pytest.importorskip("transformers", minversion="5")
+    fields = definitions.PROCESSORS.get(name) or definitions.EXTRACTORS[name][0]
+    kind = fields.get("image_processor_type") or fields["feature_extractor_type"]
+    options = {key: value for key, value in fields.items() if not key.endswith("_type")}
+    processor = getattr(transformers, kind)(**options)
+    processor.save_pretrained(tmp_path)
+    stage = convert.transformers(fields).stage
+    assert convert.transformers(processor).stage == stage == convert.transformers(tmp_path).stage
+    file = tmp_path / "file"
+    if name in IMAGES:
+        file.write_bytes(definitions.as_file(definitions.picture(99, 180)))
+    else:
+        file.write_bytes(definitions.as_wav(definitions.sound(12345)))
+    found = convert.prove(convert.transformers(tmp_path), [file])
+    assert found.is_equal or name == "whisper-80" and found.outputs[0][1].largest <= LAST_BIT, str(found)
+
+
+def test_the_proof_of_a_sound_is_of_sounds(tmp_path):
+    files = proof.sounds(tmp_path, 3)
+    assert len(files) == 3 and all(file.read_bytes()[:4] == b"RIFF" for file in files)
