@@ -29,7 +29,9 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 # This folder has a `triton.py`, which is not what torch wants.
-sys.path[:1] = [str(ROOT / "scripts" / "lib"), str(ROOT / "python")]
+sys.path.pop(0)
+sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import make_bench_images
 import torch
 import torchvision

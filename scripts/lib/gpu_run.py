@@ -271,7 +271,7 @@ def main():
         parser.error(f"unknown step `{sorted(unknown)[0]}`")
 
     wanted = json.loads((HERE / "bundle.json").read_text())["python"]
-    if wanted != "%d.%d" % sys.version_info[:2]:
+    if wanted != f"{sys.version_info.major}.{sys.version_info.minor}":
         print(
             f"note: packed for Python {wanted}, this is {sys.version.split()[0]}: what talks to a server may not import"
         )

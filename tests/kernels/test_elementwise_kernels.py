@@ -55,7 +55,9 @@ def kernel(tmp_path_factory):
         )
         run = ctypes.CDLL(str(library)).run
 
-        def launch(*rows, param=(ctypes.c_uint(0),)):
+        no_parameters = (ctypes.c_uint(0),)
+
+        def launch(*rows, param=no_parameters):
             table = ctypes.create_string_buffer(b"".join(struct.pack(row, *values) for values in rows))
             # A struct of one or two words travels as its members do.
             run(table, len(rows), *param)
