@@ -32,9 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.pop(0)
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-import make_bench_images
-import torch
-import torchvision
+import make_bench_images  # noqa: E402
+import torch  # noqa: E402
+import torchvision  # noqa: E402
 
 SIDE = 224
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]

@@ -131,9 +131,7 @@ def rgb_of_lab(light, a, b):
     f = np.float32
     light, a, b = (np.asarray(v, f) for v in (light, a, b))
     dark = light < 8.856
-    root = np.where(
-        dark, f(7.787) * (light * f(100) / f(903.292) / f(100)) + f(16) / f(116), (light + f(16)) / f(116)
-    )
+    root = np.where(dark, f(7.787) * (light * f(100) / f(903.292) / f(100)) + f(16) / f(116), (light + f(16)) / f(116))
     y = np.where(dark, light * f(100) / f(903.292), f(100) * root**3)
     other = lambda r, full: np.where(r < 0.2069, full * (r - f(0.13793)) / f(7.787), full * r**3)
     xyz = np.stack([other(a / f(500) + root, f(96.425)), y, other(root - b / f(200), f(82.468))], -1)
