@@ -158,6 +158,14 @@ setup_nvrtc() {
   step "installing NVRTC into .venv (once, 60 MB)" pip_install --no-deps -r "$ROOT/scripts/requirements-nvrtc.txt"
   made nvrtc "$key"
 }
+# What checks style, types and shell scripts.
+setup_checks() {
+  local key
+  key="$(digest "$ROOT/scripts/requirements-checks.txt") $(<"$STAMPS/venv")"
+  if fresh checks "$key"; then return; fi
+  step "installing ruff, mypy and shellcheck into .venv (once, 60 MB)" pip_install -r "$ROOT/scripts/requirements-checks.txt"
+  made checks "$key"
+}
 # What only tests import.
 setup_test_packages() {
   local key
@@ -186,7 +194,8 @@ setup_sanitized_plugin() {
   runtime="$(cc -print-file-name=libasan.so)"
   [[ "$runtime" == /* ]] || die "the C compiler brings no AddressSanitizer (libasan.so)"
   step "building libtriton_gesso.so with sanitizers (minutes the first time)" sanitized_cargo build -p triton-gesso --lib
-  export GESSO_PLUGIN="$SANITIZED/libtriton_gesso.so" GESSO_SANITIZER="$(readlink -f "$runtime")"
+  runtime="$(readlink -f "$runtime")"
+  export GESSO_PLUGIN="$SANITIZED/libtriton_gesso.so" GESSO_SANITIZER="$runtime"
 }
 
 # setup_plugin [-p PACKAGE --bin NAME]: with a program, too.

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections import deque
+from collections.abc import Collection
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
