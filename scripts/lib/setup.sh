@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What scripts/demo, scripts/serve and scripts/test need, each piece made once and renewed when its sources change. To be sourced.
+# What scripts/demo, scripts/serve and scripts/test need, each piece made once and renewed when its sources change. To
+# be sourced.
 #
 # Everything lands in .venv, .cache, target and (the converted classifier) model_repository/classifier. Environment:
 #   GESSO_PYTHON      the Python to make .venv from (3.10 to 3.13; default: python3)
@@ -178,7 +179,8 @@ setup_test_packages() {
 setup_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1; }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
-# Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests alone may ask for it.
+# Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests
+# alone may ask for it.
 sanitized_cargo() {
   local command="$1" host
   shift

@@ -2,7 +2,9 @@
 //! so.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod abi;
 mod circles;
+mod comments;
 mod dali;
 mod defaults;
 mod docs;
