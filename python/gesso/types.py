@@ -3,9 +3,22 @@
 import ctypes
 from enum import Enum, unique
 
-from ._authoring.constants import CPU_ONLY_DEVICE_ID, Constant, ConstantNode, ScalarConstant  # noqa: F401
-from ._tensors.arrays import is_compatible_array_type as _is_compatible_array_type  # noqa: F401
-from ._tensors.enums import DALIDataType, DALIImageType, DALIInterpType, TensorLayout, to_dali_type, to_numpy_type  # noqa: F401
+# Those that begin with `_` are DALI's, which its own programs use.
+from ._authoring.constants import CPU_ONLY_DEVICE_ID, Constant, ConstantNode, ScalarConstant
+from ._authoring.constants import all_types as _all_types
+from ._authoring.constants import bool_types as _bool_types
+from ._authoring.constants import enum_types as _enum_types
+from ._authoring.constants import float_types as _float_types
+from ._authoring.constants import int_like_types as _int_like_types
+from ._authoring.constants import int_types as _int_types
+from ._tensors.arrays import is_compatible_array_type as _is_compatible_array_type
+from ._tensors.arrays import is_cupy_array as _is_cupy_array
+from ._tensors.arrays import is_mxnet_array as _is_mxnet_array
+from ._tensors.arrays import is_numpy_array as _is_numpy_array
+from ._tensors.arrays import is_scalar_shape as _is_scalar_shape
+from ._tensors.arrays import is_scalar_value as _is_scalar_value
+from ._tensors.arrays import is_torch_tensor as _is_torch_tensor
+from ._tensors.enums import DALIDataType, DALIImageType, DALIInterpType, TensorLayout, to_dali_type, to_numpy_type
 
 # The members, each by its name alone. Written out, so that a type checker sees them.
 NO_TYPE = DALIDataType.NO_TYPE

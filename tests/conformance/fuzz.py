@@ -30,6 +30,7 @@ import zipfile
 
 import draw
 import draw_media  # noqa: F401  (registers what it draws)
+import draw_regions  # noqa: F401
 import numpy as np
 import nvidia.dali
 from nvidia.dali._utils import dali_trace
