@@ -90,7 +90,8 @@ fn lines(header: &str) -> Vec<String> {
     let mut lines: Vec<String> =
         constants.iter().map(|(name, value)| format!("constant {name}: {value}")).collect();
     for declaration in declarations(&code) {
-        let braces = declaration.split_once('{').and_then(|(head, rest)| Some((head, rest.rsplit_once('}')?)));
+        let braces =
+            declaration.split_once('{').and_then(|(head, rest)| Some((head, rest.rsplit_once('}')?)));
         match braces {
             Some((head, (body, name))) if head.contains("enum") => {
                 let values = body.split(',').map(str::trim).filter(|value| !value.is_empty());
@@ -102,8 +103,7 @@ fn lines(header: &str) -> Vec<String> {
             None => {
                 let (head, parameters) = declaration.split_once('(').unwrap();
                 let parameters = parameters.trim_end_matches(')').split(',').map(str::trim);
-                let kinds: Vec<&str> =
-                    parameters.map(|p| if p == "void" { p } else { split(p).0 }).collect();
+                let kinds: Vec<&str> = parameters.map(|p| if p == "void" { p } else { split(p).0 }).collect();
                 lines.push(format!("function {head}({})", kinds.join(", ")));
             }
         }
@@ -113,7 +113,8 @@ fn lines(header: &str) -> Vec<String> {
 
 /// The lines of `before` that `now` breaks.
 fn broken(before: &[String], now: &[String]) -> Vec<String> {
-    let size = |line: &str| Some((line.strip_prefix("struct ")?.split_once(": ")?.0.to_owned(), line.to_owned()));
+    let size =
+        |line: &str| Some((line.strip_prefix("struct ")?.split_once(": ")?.0.to_owned(), line.to_owned()));
     let sizes: BTreeMap<String, String> = now.iter().filter_map(|line| size(line)).collect();
     let number = |line: &str| line.rsplit_once(": ").and_then(|(_, size)| size.parse::<usize>().ok());
     let holds = |line: &String| match size(line) {

@@ -10,7 +10,9 @@ const WIDTH: usize = 120;
 /// Sources by the end of their names, and scripts, which have none. Files that are made from others count, too.
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in ["src", "crates", "include", "kernels", "tests", "benches", "examples", "python", "scripts", ".ci"] {
+    for folder in
+        ["src", "crates", "include", "kernels", "tests", "benches", "examples", "python", "scripts", ".ci"]
+    {
         walk(&root().join(folder), &mut found);
     }
     found
