@@ -177,6 +177,8 @@ setup_test_packages() {
 }
 # With which bindgen makes the server's API again from its header, to compare.
 setup_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1; }
+# Under which the example in C runs.
+setup_valgrind() { command -v valgrind >/dev/null || install_packages valgrind; }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
 # Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests

@@ -14,6 +14,7 @@ mod layers;
 mod operators;
 #[path = "../common/skips.rs"]
 mod skips;
+mod touched;
 mod triton_sys;
 
 use std::path::Path;
