@@ -1,8 +1,8 @@
 /* Gesso: runs pipelines that NVIDIA DALI serialized, without DALI. Made by cbindgen: change src/capi instead.
  *
- * Link with libtriton_gesso.so. Functions return a gesso_status; what they make, they put where their last argument points. Nothing
- * throws. What a caller owns, and which threads may call, stands at each function. A pointer to a pipeline, an instance or a result is valid
- * from the call that made it until it is freed.
+ * Link with libtriton_gesso.so. Functions return a gesso_status; what they make, they put where their last argument
+ * points. Nothing throws. What a caller owns, and which threads may call, stands at each function. A pointer to a
+ * pipeline, an instance or a result is valid from the call that made it until it is freed.
  *
  * gesso_pipeline_load > gesso_instance_create > gesso_instance_run > gesso_result_tensor > gesso_result_free ... */
 

@@ -68,7 +68,9 @@ fn comments(read: &mut dyn FnMut(&Path, usize, &str, &str)) {
 fn comments_have_120_columns() {
     let mut wide = Vec::new();
     comments(&mut |path, number, line, _| {
-        if line.chars().count() > WIDTH && !line.starts_with("#include") {
+        // Ruff looks at Python's.
+        let is_wide = line.chars().count() > WIDTH && path.extension().is_none_or(|e| e != "py");
+        if is_wide && !line.starts_with("#include") {
             wide.push(format!("{}:{number}", path.display()));
         }
     });
@@ -80,7 +82,19 @@ fn comments_have_120_columns() {
 #[test]
 fn files_that_comments_name_exist() {
     let mut known = Vec::new();
-    for folder in ["src", "crates", "kernels", "tests", "benches", "python", "scripts", "examples", "docs"] {
+    let folders = [
+        "src",
+        "crates",
+        "kernels",
+        "tests",
+        "benches",
+        "python",
+        "scripts",
+        "examples",
+        "docs",
+        "model_repository",
+    ];
+    for folder in folders {
         walk_all(&root().join(folder), &mut known);
     }
     let (mut missing, mut checked) = (Vec::new(), 0);
