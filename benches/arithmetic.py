@@ -3,7 +3,8 @@
 
     benches/arithmetic.py [--device gpu] [--batch 128 512] [--runs 20]
     benches/arithmetic.py --device cpu [--batch 16] [--threads 1]
-    benches/arithmetic.py --files [--threads 16]       JPEGs of several sizes and samplings in front: files to pixels, as a stream
+    benches/arithmetic.py --files [--threads 16]       JPEGs of several sizes and samplings in front: files to pixels,
+                                                       as a stream
 
 Needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`), `--files` Pillow, too. A pipeline that resizes
 once and one that resizes eleven times, each to another size, run in turn. A tenth of the difference of their fastest

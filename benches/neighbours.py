@@ -5,7 +5,8 @@
     benches/neighbours.py --only webp png          some of them
     benches/neighbours.py --set slow_request_ms=3600000    with parameters of the model: so, nothing is set aside
     benches/neighbours.py --only all --set max_request_ms=500   every kind, and how far its requests go beyond a limit
-    benches/neighbours.py --only large-jpeg --pool 0       with a server that keeps no requests for reuse: what is left is Gesso's
+    benches/neighbours.py --only large-jpeg --pool 0       with a server that keeps no requests for reuse: what is left
+                                                           is Gesso's
 
 One client sends a small request and waits for the answer, again and again: a 500 x 375 JPEG that the model decodes,
 resizes and normalizes, or what the attacked model takes, by one instance with default settings. Each line is one

@@ -1,8 +1,8 @@
 /* Gesso: runs pipelines that NVIDIA DALI serialized, without DALI. Made by cbindgen: change src/capi instead.
  *
- * Link with libtriton_gesso.so. Functions return a gesso_status; what they make, they put where their last argument points. Nothing
- * throws. What a caller owns, and which threads may call, stands at each function. A pointer to a pipeline, an instance or a result is valid
- * from the call that made it until it is freed.
+ * Link with libtriton_gesso.so. Functions return a gesso_status; what they make, they put where their last argument
+ * points. Nothing throws. What a caller owns, and which threads may call, stands at each function. A pointer to a
+ * pipeline, an instance or a result is valid from the call that made it until it is freed.
  *
  * gesso_pipeline_load > gesso_instance_create > gesso_instance_run > gesso_result_tensor > gesso_result_free ... */
 
@@ -187,10 +187,10 @@ typedef struct {
   const char *name;
   // Called once for a batch, in the thread that runs it, for one batch after the other. `inputs` is the callee's, to
   // give to `gesso_result_free`: its outputs are the operator's inputs, then the tensors that feed arguments, in the
-  // order of their names. Samples that are in memory of the caller's, as inputs of the batch are, are there until the run returns. Fills
-  // `outputs`, as many as the operator has, with as many samples each as `inputs` has, in host memory that stays
-  // until `release` is called; those of samples that failed are not looked at. Returns 0, or the `gesso_status` to
-  // fail the batch with, and must not throw.
+  // order of their names. Samples that are in memory of the caller's, as inputs of the batch are, are there until the
+  // run returns. Fills `outputs`, as many as the operator has, with as many samples each as `inputs` has, in host
+  // memory that stays until `release` is called; those of samples that failed are not looked at. Returns 0, or the
+  // `gesso_status` to fail the batch with, and must not throw.
   int32_t (*call)(void *user, gesso_result *inputs, gesso_input *outputs, gesso_message *message);
   // Called when the memory of the outputs of the last `call` is not needed any more, by any thread. May be null.
   void (*release)(void *user);
@@ -530,8 +530,9 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      void *user,
                                      gesso_result **result);
 
-// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random numbers
-// are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and begin anew.
+// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random
+// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and
+// begin anew.
 //
 // Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_instance_go_on(const gesso_instance *instance,

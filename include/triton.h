@@ -3,7 +3,8 @@
  * triton_newer.h.
  *
  * These are declarations of our own: names, numbers and signatures are Triton's, everything else is ours.
- * `crates/plugin/src/triton/sys.rs` is made from both files by bindgen (`cargo test --test project` compares and can rewrite it).
+ * `crates/plugin/src/triton/sys.rs` is made from both files by bindgen (`cargo test --test project` compares and can
+ * rewrite it).
  *
  * Rules that hold everywhere unless a function says otherwise:
  * - A function returns NULL when it succeeded, else an error that the caller must delete.
@@ -258,8 +259,8 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(
 TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(
     TRITONBACKEND_Output* output, void** buffer, uint64_t bytes, TRITONSERVER_MemoryType* memory, int64_t* memory_id);
 /**
- * Sends a response, which is gone whatever the result. `error`, when not NULL, is sent in place of the outputs and stays
- * the caller's.
+ * Sends a response, which is gone whatever the result. `error`, when not NULL, is sent in place of the outputs and
+ * stays the caller's.
  */
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(
     TRITONBACKEND_Response* response, uint32_t flags, TRITONSERVER_Error* error);

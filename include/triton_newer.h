@@ -55,12 +55,13 @@ TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, u
 /** Whether the client no longer waits for the request. */
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
 
-/** Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know. */
+/** Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not
+ *  know. */
 TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(
     const char* name, TRITONSERVER_ParameterType type, const void* value);
 /** Frees a parameter. */
 void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter* parameter);
-/** Makes a family of metrics, or another handle to the one of this name. An error where the server offers no metrics. */
+/** Makes a family of metrics, or another handle to the one of this name. An error if the server has no metrics. */
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(
     TRITONSERVER_MetricFamily** family, TRITONSERVER_MetricKind kind, const char* name, const char* description);
 /** Makes a metric that starts at 0, or another handle to the one with these labels, which are copied. */

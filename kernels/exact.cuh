@@ -22,9 +22,12 @@ enum Alpha { MULTIPLY = 1, DIVIDE = 2 };
 struct Row {
   const void *src;          // the first line that is needed
   void *dst;
-  const int32_t *axis;      // of each output its first pixel, of each output its number of weights, then of each weight in turn those of all outputs
+  // Of each output its first pixel, of each output its number of weights, then of each weight in turn those of all
+  // outputs.
+  const int32_t *axis;
   uint32_t outputs;         // pixels that are made along the axis
-  int32_t length, origin;   // pixels that there are, those beyond the ends are the ones at the ends; and the one with which the source begins
+  // Pixels that there are (those beyond the ends are the ones at the ends), and the one with which the source begins.
+  int32_t length, origin;
   uint32_t lines;           // across: rows; down: elements of a row
   uint32_t src_pitch, dst_pitch;  // elements from row to row
   uint32_t step;            // elements of a pixel

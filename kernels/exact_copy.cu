@@ -4,7 +4,8 @@
 struct Row {
   const uint8_t *src;       // the first pixel of the crop
   uint8_t *dst;
-  const int32_t *rows, *columns;  // of each row of the output its row, of each column its column: -1 is none, which is 0
+  // Of each row of the output its row, of each column its column: -1 is none, which is 0.
+  const int32_t *rows, *columns;
   uint32_t height, width;
   uint32_t pitch;           // bytes from row to row of the source
   uint32_t step;            // elements of a pixel

@@ -1,12 +1,12 @@
 // JPEG decoding on the device's SMs: what its kernels share. A batch is decoded with one launch per stage:
 //
-//   jpeg_pairs      Huffman tables that find two codes at once                                      -> pairs
-//   jpeg_guess      each piece of each image, once for each guess which block of an MCU comes first  -> exits
-//   jpeg_link       from each exit through the next piece to an exit there                          -> links, passed
-//   jpeg_resolve    follows the links from the beginning of each segment                            -> starts
-//   jpeg_decode     each piece once more, now from its true beginning                               -> coefficients, dcs
-//   jpeg_dc         adds up the differences of the DC values                                        -> dcs
-//   jpeg_pixels     dequantises, transforms, upsamples, converts                                    -> pixels
+//   jpeg_pairs      Huffman tables that find two codes at once                                     -> pairs
+//   jpeg_guess      each piece of each image, once for each guess which block of an MCU is first   -> exits
+//   jpeg_link       from each exit through the next piece to an exit there                         -> links, passed
+//   jpeg_resolve    follows the links from the beginning of each segment                           -> starts
+//   jpeg_decode     each piece once more, now from its true beginning                              -> coefficients, dcs
+//   jpeg_dc         adds up the differences of the DC values                                       -> dcs
+//   jpeg_pixels     dequantises, transforms, upsamples, converts                                   -> pixels
 //
 // Images whose chroma is upsampled smoothly, for which a sample's neighbours matter, and images that are reduced take
 // two steps:

@@ -1,7 +1,9 @@
 // The pass along y of a resize of bytes, as products of matrices: weights times rows of the source, of which each byte
 // is unpacked once.
 //
-//   columns[e][j] = sum_r weights[j][r] * source[r][e]        j: 16 rows of a tile   r: rows of the source, 16 a product   e: 32 elements of a row a warp
+//   columns[e][j] = sum_r weights[j][r] * source[r][e]
+//
+//   j: 16 rows of a tile   r: rows of the source, 16 a product   e: 32 elements of a row a warp
 //
 // A byte is a half of its bits, b * 2^-24; a weight is two (resample_split.cuh). Sums of each part are whole numbers
 // below 2^24 of one unit with up to 48 taps, so they are exact, and a pixel is the same in whatever tile, part or

@@ -1,7 +1,8 @@
 //! The engine of Gesso: runs pipelines serialized by NVIDIA DALI, on the CPU and on GPUs.
 //!
 //! ```text
-//! error, limits  <-  lanes, threads, deadline, memory, tensor  <-  cpu, gpu  <-  coded_video, operator  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
+//! error, limits  <-  lanes, threads, deadline, memory, tensor  <-  cpu, gpu  <-  coded_video, operator
+//!                <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A model of torch behind Gesso in one Triton server, on one GPU: images/s of both, and what is copied for an image.
 
-    benches/peers/behind.py                                      mobilenet_v3_small; requests of 1, 8 and 32 images, 32 at a time
+    benches/peers/behind.py                                      mobilenet_v3_small; requests of 1, 8 and 32 images,
+                                                                 32 at a time
     benches/peers/behind.py --network resnet50 --request-batch 32 --concurrency 16
     benches/peers/behind.py --device cpu --seconds 1 --no-copies that it works, without a GPU
 

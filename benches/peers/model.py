@@ -29,10 +29,12 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 # This folder has a `triton.py`, which is not what torch wants.
-sys.path[:1] = [str(ROOT / "scripts" / "lib"), str(ROOT / "python")]
-import make_bench_images
-import torch
-import torchvision
+sys.path.pop(0)
+sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import make_bench_images  # noqa: E402
+import torch  # noqa: E402
+import torchvision  # noqa: E402
 
 SIDE = 224
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]

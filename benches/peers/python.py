@@ -3,7 +3,8 @@
 
     import       a fresh interpreter that imports the package, less one that imports numpy
     author       RandAugment with three augmentations (about 500 operators), defined, serialized and built
-    run          `run()` of a batch of 128: arrays that are fed come out again, so that nothing but the way through Python costs
+    run          `run()` of a batch of 128: arrays that are fed come out again, so that nothing but the way through
+                 Python costs
     augment      `run()` of a batch of 128 pictures of 224 x 224 through RandAugment
     dynamic      one operator without a pipeline, a batch of one: the whole call, and the plan's own time in the library
 

@@ -3,9 +3,10 @@
 decodes on a CPU) and FFmpeg (the package `av`): decoding alone, and decoding with a resize of every frame to 224 x 224.
 
     pip install av numpy nvidia-dali-cuda130
-    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4] [--threads
-    2] [--clips FOLDER]
-    python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32; outputs stay there
+    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4]
+                                                  [--threads 2] [--clips FOLDER]
+    python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32;
+                                                     outputs stay there
     python3 benches/peers/video.py --minutes 10 [--gpu] [--server]
                                                      one long video through `inputs.video` (H.264, at the first of
                                                      `--sizes`): the time to the first batch of 16 frames at 224 x 224,

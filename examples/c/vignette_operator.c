@@ -4,8 +4,9 @@
  *   tritonserver --backend-config=dali,plugin_libs=/path/libvignette.so ...
  *   gesso run --plugin-lib libvignette.so model.dali ...
  *
- * One input: uint8, the last three dimensions height, width, channels. One argument: `strength`, by how much the corners are darker,
- * 0 to 1 (default 0.5), a number or a tensor. A pixel at distance d of the center, 1 in the corners, is multiplied by 1 - strength d^2. */
+ * One input: uint8, the last three dimensions height, width, channels. One argument: `strength`, by how much the
+ * corners are darker, 0 to 1 (default 0.5), a number or a tensor. A pixel at distance d of the center, 1 in the
+ * corners, is multiplied by 1 - strength d^2. */
 #include <gesso.h>
 
 #include <dlfcn.h>
@@ -102,8 +103,8 @@ static int32_t run_cpu(const void *state, const gesso_operator_sample *sample, g
   return GESSO_STATUS_OK;
 }
 
-/* The same on a GPU. The kernel is compiled by NVRTC, and the driver is looked up where it is, so that the library also loads on
- * hosts without either. A real operator might bring a cubin, and do a whole batch in one launch. */
+/* The same on a GPU. The kernel is compiled by NVRTC, and the driver is looked up where it is, so that the library also
+ * loads on hosts without either. A real operator might bring a cubin, and do a whole batch in one launch. */
 static const char KERNEL[] =
     "extern \"C\" __global__ void vignette(unsigned char *to, const unsigned char *from, long long rows, int height, int width,\n"
     "                                    int channels, float strength) {\n"

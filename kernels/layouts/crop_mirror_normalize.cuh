@@ -14,7 +14,7 @@ static_assert(sizeof(Dimension) == 32, "Dimension has another size in Rust");
 struct Row {
   DST *to;
   const SRC *from;
-  const float *factor;  // a value for each channel of the output; with TABLES factors are 256 values for each channel of the source
+  const float *factor;  // a value for each channel of the output; with TABLES 256 values for each channel of the source
   const float *bias;
   const float *fill;
   uint64_t elements;  // of the output

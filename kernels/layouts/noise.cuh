@@ -12,7 +12,7 @@ struct Row {
   uint64_t channel_step;
   uint64_t salt;  // the bytes of bright and of dark elements
   uint64_t pepper;
-  float first;  // mean and deviation; or what the numbers of errors and of bright errors are below; or what an event adds
+  float first;  // mean and deviation; what the numbers of errors and of bright errors are below; what an event adds
   float second;
 };
 static_assert(sizeof(Row) == 88, "Row has another size in Rust");

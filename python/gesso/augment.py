@@ -38,7 +38,7 @@ def color_jitter(images, brightness=0, contrast=0, saturation=0, hue=0, *, value
         _shifts(hue),
     ]
     seeds = _seeds(seed)
-    drawn = [None if pair is None else _between(*pair, next(seeds)) for pair in ranges]
+    drawn = [None if pair is None else _between(pair[0], pair[1], next(seeds)) for pair in ranges]
     if all(amount is None for amount in drawn):
         return images
     order = types.Constant(_ORDERS)[
@@ -151,7 +151,7 @@ def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0,
     if len(ratio) != 2 or not 0 < ratio[0] <= ratio[1]:
         raise ValueError(f"`ratio` is {ratio!r}, expected two positive numbers, the smaller one first")
     seeds = _seeds(seed)
-    areas = _between(*scale, next(seeds), [_ATTEMPTS])
+    areas = _between(scale[0], scale[1], next(seeds), [_ATTEMPTS])
     ratios = _between(_math.log(ratio[0]), _math.log(ratio[1]), next(seeds), [_ATTEMPTS])
     places = _between(0, 1, next(seeds), [2])
     is_erased = _between(0, 1, next(seeds)) < float(p)

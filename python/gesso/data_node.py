@@ -1,6 +1,8 @@
 """`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. Its operators are in
 `_authoring.arithmetic`, `node[...]` in `_authoring.subscript`."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import _context, fn
 
 
@@ -80,7 +82,28 @@ def _numpy_cannot(name):
     )
 
 
-class DataNode:
+if TYPE_CHECKING:
+
+    class _Operators:
+        """What `_authoring.arithmetic` and `_authoring.subscript` put into `DataNode`, for type checkers."""
+
+        def _of_one(self) -> "DataNode": ...
+        def _of_two(self, other: Any) -> "DataNode": ...
+
+        __array_ufunc__: Any
+        __neg__ = __invert__ = __abs__ = _of_one
+        __add__ = __sub__ = __mul__ = __pow__ = __truediv__ = __floordiv__ = __mod__ = _of_two
+        __radd__ = __rsub__ = __rmul__ = __rpow__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _of_two
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _of_two
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _of_two
+        __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = _of_two
+        __eq__ = __ne__ = _of_two  # type: ignore[assignment]
+
+else:
+    _Operators = object
+
+
+class DataNode(_Operators):
     """A batch of tensors in a pipeline that is being defined. It holds no data.
 
     Give it to operators as an input or as an argument, calculate with it (`+ - * / // % **`, comparisons,

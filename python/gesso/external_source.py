@@ -1,5 +1,7 @@
 """`fn.external_source`: data from the user's program as an input of a pipeline."""
 
+from typing import Any
+
 from . import _context
 from ._authoring import schema as _schema
 from ._authoring.arguments import TypedValue, convert, lookup
@@ -30,7 +32,8 @@ class ExternalSource(Operator):
     """Data from the user's program as an input of a pipeline; see `fn.external_source`, whose arguments it has."""
 
     schema_name = "ExternalSource"
-    schema = None
+    schema: Any = None
+    named_schema: Any
 
     def __init__(
         self, source=None, num_outputs=None, *, cycle=None, name=None, device="cpu", repeat_last=False, **keywords

@@ -16,6 +16,10 @@ OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic", "formats")
 _ARGUMENTS = inspect.signature(Settings).parameters
 
 
+def _property(field, doc):
+    return property(lambda self: getattr(self.runner.settings, field), doc=doc)
+
+
 class Pipeline:
     """A graph of operators and what runs it.
 
@@ -33,7 +37,7 @@ class Pipeline:
         # For modules of the package; its own methods are what users call.
         self.runner = Runner(Settings(*arguments, **settings).checked())
 
-    __init__.__signature__ = inspect.Signature(
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *_ARGUMENTS.values()]
     )
 
@@ -291,46 +295,39 @@ class Pipeline:
         settings = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False, "on_error": "mark"}
         return Pipeline(batch_size, self.num_threads, None, **settings)
 
+    # --- settings
 
-def _property(field, doc):
-    return property(lambda self: getattr(self.runner.settings, field), doc=doc)
+    max_batch_size = _property("batch_size", "The largest batch.")
+    device_id = _property("gpu", "The number of the GPU, or None.")
+    num_threads = _property("num_threads", "Worker threads.")
+    seed = _property("seed", "The seed of random numbers, or None.")
+    exec_pipelined = _property("exec_pipelined", "Whether batches are prepared ahead.")
+    exec_async = _property("exec_async", "Whether that happens in another thread.")
+    exec_dynamic = _property("exec_dynamic", "Whether the file asks for DALI's dynamic executor.")
+    exec_separated = _property("exec_separated", "Whether the queues of CPU and GPU have sizes of their own.")
+    stream_policy = _property("stream_policy", "How DALI is to use streams.")
+    concurrency = _property("concurrency", "What DALI is to run at the same time.")
+    set_affinity = _property("set_affinity", "Whether DALI is to pin its threads.")
+    prefetch_queue_depth = _property("prefetch_queue_depth", "Batches that are prepared ahead.")
+    cpu_queue_size = _property("cpu_queue_size", "Batches that are prepared ahead on the host.")
+    gpu_queue_size = _property("gpu_queue_size", "Batches that are prepared ahead on the GPU.")
+    enable_memory_stats = _property("enable_memory_stats", "Whether DALI is to count memory.")
+    py_num_workers = _property("py_num_workers", "Worker processes of parallel sources.")
+    py_start_method = _property("py_start_method", "How these are started.")
+    gpu_multiprocessors = _property(
+        "gpu_multiprocessors", "Multiprocessors of the GPU that batches may take, or None for all."
+    )
+    deterministic = _property("deterministic", "Whether files become the same pixels in every run.")
+    formats = _property("formats", "Formats of files that are decoded, or None for all.")
+    max_streams = property(lambda self: -1, doc="Not used.")
+    default_cuda_stream_priority = property(lambda self: 0, doc="Not used.")
+    is_restored_from_checkpoint = property(
+        lambda self: self.runner.epochs.is_restored, doc="Whether it goes on from a checkpoint."
+    )
+    _py_pool = property(lambda self: self.runner.sources.workers, doc="DALI's name of the worker processes.")
 
-
-for _name, _doc in {
-    "num_threads": "Worker threads.",
-    "seed": "The seed of random numbers, or None.",
-    "exec_pipelined": "Whether batches are prepared ahead.",
-    "exec_async": "Whether that happens in another thread.",
-    "exec_dynamic": "Whether the file asks for DALI's dynamic executor.",
-    "exec_separated": "Whether the queues of CPU and GPU have sizes of their own.",
-    "stream_policy": "How DALI is to use streams.",
-    "concurrency": "What DALI is to run at the same time.",
-    "set_affinity": "Whether DALI is to pin its threads.",
-    "prefetch_queue_depth": "Batches that are prepared ahead.",
-    "cpu_queue_size": "Batches that are prepared ahead on the host.",
-    "gpu_queue_size": "Batches that are prepared ahead on the GPU.",
-    "enable_memory_stats": "Whether DALI is to count memory.",
-    "py_num_workers": "Worker processes of parallel sources.",
-    "py_start_method": "How these are started.",
-    "gpu_multiprocessors": "Multiprocessors of the GPU that batches may take, or None for all.",
-    "deterministic": "Whether files become the same pixels in every run.",
-    "formats": "Formats of files that are decoded, or None for all.",
-}.items():
-    setattr(Pipeline, _name, _property(_name, _doc))
-Pipeline.max_batch_size = _property("batch_size", "The largest batch.")
-Pipeline.device_id = _property("gpu", "The number of the GPU, or None.")
-Pipeline.max_streams = property(lambda self: -1, doc="Not used.")
-Pipeline.default_cuda_stream_priority = property(lambda self: 0, doc="Not used.")
-Pipeline.is_restored_from_checkpoint = property(
-    lambda self: self.runner.epochs.is_restored, doc="Whether it goes on from a checkpoint."
-)
-Pipeline._py_pool = property(lambda self: self.runner.sources.workers, doc="DALI's name of the worker processes.")
-
-
-def _batch_size(self):
-    """Deprecated: `max_batch_size`."""
-    call_site.warn("batch_size is deprecated, please use max_batch_size instead", Warning)
-    return self.max_batch_size
-
-
-Pipeline.batch_size = property(_batch_size)
+    @property
+    def batch_size(self):
+        """Deprecated: `max_batch_size`."""
+        call_site.warn("batch_size is deprecated, please use max_batch_size instead", Warning)
+        return self.max_batch_size

@@ -1,9 +1,10 @@
-/* Counts what the process that loads it copies between a host and its GPUs. CUDA's driver loads the library that CUDA_INJECTION64_PATH names
- * and calls `InitializeInjection`; cuda_copies.py makes the library, sets the variables and reads what is written.
+/* Counts what the process that loads it copies between a host and its GPUs. CUDA's driver loads the library that
+ * CUDA_INJECTION64_PATH names and calls `InitializeInjection`; cuda_copies.py makes the library, sets the variables and
+ * reads what is written.
  *
  *   GESSO_CUPTI   path of CUPTI's library
- *   GESSO_COPIES  a folder, which gets a file named like the process: `reports N`, then a line for each kind: number of copies, bytes, the
- *                 largest one's bytes; or `error WHAT`
+ *   GESSO_COPIES  a folder, which gets a file named like the process: `reports N`, then a line for each kind: number of
+ *                 copies, bytes, the largest one's bytes; or `error WHAT`
  *
  * What kernels read and write themselves is not a copy to CUPTI, wherever it lies. Its headers are not needed. */
 #define _GNU_SOURCE

@@ -25,7 +25,7 @@ CACHE = ROOT / ".cache" / "gpu-bundle"
 SITE = Path(sysconfig.get_paths()["purelib"])
 
 # Test binaries; `gesso` is the engine's own tests.
-TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "operators", "capi"]
+TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "custom_operators", "capi"]
 BENCHES = ["engines", "video_engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
 SOURCES = [

@@ -5,10 +5,10 @@ modules.
     python3 run.py                      every step: tests, server, bench, triton
     python3 run.py tests server         some of them
     python3 run.py tests --filter NAME  cargo's tests whose names contain NAME
-    python3 run.py sanitize             the tests of `gpu` under compute-sanitizer's four tools (an hour; `--filter` works here, too)
+    python3 run.py sanitize             the tests of `gpu` under compute-sanitizer's four tools (an hour; `--filter`
+                                        works here, too)
     python3 run.py exec -- COMMAND ...  any command in the same environment: the test binaries (gesso, conformance, gpu)
-    and
-                                        bench-pipeline are on its PATH, the project's files in $CARGO_MANIFEST_DIR
+                                        and bench-pipeline are on its PATH, the project's files in $CARGO_MANIFEST_DIR
 
     tests   the test binaries     server  pytest against a real tritonserver with Gesso on the GPU
     bench   decode + resize + normalize in process, beside DALI where it is installed
@@ -271,7 +271,7 @@ def main():
         parser.error(f"unknown step `{sorted(unknown)[0]}`")
 
     wanted = json.loads((HERE / "bundle.json").read_text())["python"]
-    if wanted != "%d.%d" % sys.version_info[:2]:
+    if wanted != f"{sys.version_info.major}.{sys.version_info.minor}":
         print(
             f"note: packed for Python {wanted}, this is {sys.version.split()[0]}: what talks to a server may not import"
         )

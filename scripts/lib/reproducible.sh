@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# What makes a release build's bytes the same in every folder and at every time, and its files load where glibc is as old as 2.28. To be
-# sourced, in the project's folder.
+# What makes a release build's bytes the same in every folder and at every time, and its files load where glibc is as
+# old as 2.28. To be sourced, in the project's folder.
 
 RELEASE_GLIBC=2.28
 
-# The tools that a release needs, from PyPI: a linker for an old glibc (zig's), and numpy, which the wheel's type stubs are made with.
+# The tools that a release needs, from PyPI: a linker for an old glibc (zig's), and numpy, which the wheel's type stubs
+# are made with.
 release_tools() {
   local tools=.cache/wheel-tools wanted
   wanted="$(python3 --version) $(cat scripts/requirements-wheel.txt)"
@@ -16,7 +17,8 @@ release_tools() {
   PATH="$PWD/$tools/bin:$PATH"
 }
 
-# release_environment MACHINE: sets TARGET, and what rustc, C compilers and the packer read. MACHINE is x86_64 or aarch64.
+# release_environment MACHINE: sets TARGET, and what rustc, C compilers and the packer read. MACHINE is x86_64 or
+# aarch64.
 release_environment() {
   case "$1" in
     x86_64 | aarch64) TARGET="$1-unknown-linux-gnu" ;;
@@ -48,8 +50,9 @@ release_environment() {
   unset CARGO_ENCODED_RUSTFLAGS CXXFLAGS LDFLAGS
 }
 
-# release_build CARGO-ARGUMENT... [-- RUSTC-ARGUMENT...]: a release build for TARGET. libjpeg-turbo notes the day on which it was compiled, and
-# cargo keeps it for later commits: so that a first build and a later one are equal, that day is always the same, 1980-01-01.
+# release_build CARGO-ARGUMENT... [-- RUSTC-ARGUMENT...]: a release build for TARGET. libjpeg-turbo notes the day on
+# which it was compiled, and cargo keeps it for later commits: so that a first build and a later one are equal, that day
+# is always the same, 1980-01-01.
 release_build() {
   SOURCE_DATE_EPOCH=315532800 cargo-zigbuild rustc --release --locked --target "$TARGET.$RELEASE_GLIBC" "$@" >&2
 }

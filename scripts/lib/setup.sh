@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What scripts/demo, scripts/serve and scripts/test need, each piece made once and renewed when its sources change. To be sourced.
+# What scripts/demo, scripts/serve and scripts/test need, each piece made once and renewed when its sources change. To
+# be sourced.
 #
 # Everything lands in .venv, .cache, target and (the converted classifier) model_repository/classifier. Environment:
 #   GESSO_PYTHON      the Python to make .venv from (3.10 to 3.13; default: python3)
@@ -158,6 +159,14 @@ setup_nvrtc() {
   step "installing NVRTC into .venv (once, 60 MB)" pip_install --no-deps -r "$ROOT/scripts/requirements-nvrtc.txt"
   made nvrtc "$key"
 }
+# What checks style, types and shell scripts.
+setup_checks() {
+  local key
+  key="$(digest "$ROOT/scripts/requirements-checks.txt") $(<"$STAMPS/venv")"
+  if fresh checks "$key"; then return; fi
+  step "installing ruff, mypy and shellcheck into .venv (once, 60 MB)" pip_install -r "$ROOT/scripts/requirements-checks.txt"
+  made checks "$key"
+}
 # What only tests import.
 setup_test_packages() {
   local key
@@ -168,9 +177,12 @@ setup_test_packages() {
 }
 # With which bindgen makes the server's API again from its header, to compare.
 setup_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1; }
+# Under which the example in C runs.
+setup_valgrind() { command -v valgrind >/dev/null || install_packages valgrind; }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
-# Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests alone may ask for it.
+# Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests
+# alone may ask for it.
 sanitized_cargo() {
   local command="$1" host
   shift
@@ -186,7 +198,8 @@ setup_sanitized_plugin() {
   runtime="$(cc -print-file-name=libasan.so)"
   [[ "$runtime" == /* ]] || die "the C compiler brings no AddressSanitizer (libasan.so)"
   step "building libtriton_gesso.so with sanitizers (minutes the first time)" sanitized_cargo build -p triton-gesso --lib
-  export GESSO_PLUGIN="$SANITIZED/libtriton_gesso.so" GESSO_SANITIZER="$(readlink -f "$runtime")"
+  runtime="$(readlink -f "$runtime")"
+  export GESSO_PLUGIN="$SANITIZED/libtriton_gesso.so" GESSO_SANITIZER="$runtime"
 }
 
 # setup_plugin [-p PACKAGE --bin NAME]: with a program, too.

@@ -152,8 +152,9 @@ pub unsafe extern "C" fn gesso_instance_run_into(
     })
 }
 
-/// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random numbers
-/// are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and begin anew.
+/// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random
+/// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and
+/// begin anew.
 ///
 /// Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
 ///

@@ -4,7 +4,8 @@
 //! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
 //! pipeline load, describe          instance   create, run         result   what came out of a batch
 //! stream   batches that readers or videos feed             dataset  what a reader reads, sample by sample
-//! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
+//! size     structs of older and newer callers              sample   samples that came out
+//! dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! device   the GPU of an instance or a stream               failure  what a call or a sample failed with
 //! callback functions of the program as operators

@@ -7,7 +7,7 @@
 //! | NaN -> integer | 0 for 8 and 16 bits and `u32`; the lowest value for `i32`, `i64`; 2^63 for `u64` |
 //! | integer -> integer | saturate |
 //! | any -> `f32`, `f64` | nearest |
-//! | any -> `f16` | to `f32`, then nearest, ties **away from zero**; infinity from 65520 on, but 65504 when truncating |
+//! | any -> `f16` | to `f32`, then nearest, ties **away from zero**; infinity from 65520 on, truncated: 65504 |
 //! | integer -> bool | is not zero |
 //! | float -> bool | is not zero *after rounding*: 0.3 is false, 0.5 and NaN are true |
 //!

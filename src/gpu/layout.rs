@@ -197,7 +197,8 @@ mod tests {
     fn fields_stand_in_their_order() {
         let expected = "struct Axis {\n  uint32_t extent;\n  int32_t stride;\n};\n\
              static_assert(sizeof(Axis) == 8, \"Axis has another size in Rust\");\n\n\
-             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n  float matrix[2][3];\n};\n\
+             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n\
+             \x20 float matrix[2][3];\n};\n\
              static_assert(sizeof(Row) == 56, \"Row has another size in Rust\");\n";
         assert_eq!(text::<Row, Axis>(), expected);
         assert_ne!(text::<Exchanged, ExchangedAxis>(), expected);

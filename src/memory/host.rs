@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! batches      1          2 beside 1          3 beside 2
-//! may take     all        a part, then all    a part ...       for more than the part, a batch waits until those before are done
+//! may take     all        a part, then all    a part ...       for more, a batch waits until those before are done
 //! ```
 
 use std::collections::BTreeMap;

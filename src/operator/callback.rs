@@ -13,8 +13,8 @@ pub const CALLBACK: &str = "Callback";
 
 /// A function of the program.
 pub trait Callback: Send + Sync {
-    /// Calls it with a batch, in the thread that runs the batch. Samples that failed before have no bytes. `layouts` has
-    /// the layout of each output, as far as they are known.
+    /// Calls it with a batch, in the thread that runs the batch. Samples that failed before have no bytes. `layouts`
+    /// has the layout of each output, as far as they are known.
     ///
     /// # Errors
     /// Why the whole batch fails.

@@ -167,4 +167,19 @@ mod tests {
             assert!(sorted.into_iter().eq(0..count));
         }
     }
+
+    /// What g++ 12 makes of it: an even count, an odd one, another engine, and too many for two places of a number.
+    #[test]
+    fn shuffling_is_that_of_libstdcpp() {
+        fn shuffled<E: Engine>(count: usize, mut engine: E) -> Vec<usize> {
+            let mut items: Vec<usize> = (0..count).collect();
+            shuffle(&mut items, &mut engine);
+            items
+        }
+        assert_eq!(shuffled(10, Mersenne32::new(1)), [9, 0, 2, 5, 7, 4, 6, 3, 1, 8]);
+        assert_eq!(shuffled(11, Mersenne32::new(7)), [3, 0, 7, 2, 10, 4, 5, 1, 6, 8, 9]);
+        assert_eq!(shuffled(10, Mersenne64::new(1)), [6, 9, 4, 8, 1, 3, 2, 5, 0, 7]);
+        let many = shuffled(70_001, Mersenne32::new(1));
+        assert_eq!((&many[..3], many[70_000]), (&[7_199, 23_693, 65_840][..], 55_777));
+    }
 }

@@ -8,7 +8,7 @@
 //! tfrecord.rs   features of examples        features.rs, wire.rs          what is in one
 //! mxnet.rs      images and labels of RecordIO files                   records.rs  records and their index
 //! caffe.rs, caffe2.rs  images and labels of databases               lmdb.rs     where they are
-//! csv.rs        files and labels of a table                         sequence.rs, nemo_asr.rs  frames of folders, speech
+//! csv.rs        files and labels of a table                        sequence.rs, nemo_asr.rs  frames of folders, speech
 //! numpy.rs      arrays                                              coco.rs, annotations.rs  images with boxes
 //! pieces.rs     open files of many samples, and the bytes of one
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it

@@ -303,4 +303,11 @@ mod tests {
             assert!(batch.into_iter().eq(0..50));
         }
     }
+
+    /// As DALI's are, which `tests/orders` holds for hundreds of configurations.
+    #[test]
+    fn the_first_samples_of_a_shuffled_reader_are_known() {
+        let mut order = order(50, &[("random_shuffle", 1), ("initial_fill", 10), ("seed", 42)]);
+        assert_eq!(order.batch(12), [12, 11, 37, 23, 46, 20, 17, 19, 41, 44, 1, 7]);
+    }
 }

@@ -1,4 +1,5 @@
-/* A program whose functions are operators of a pipeline, and errors in their parts. Built with the sanitizers by tests/capi/main.rs. */
+/* A program whose functions are operators of a pipeline, and errors in their parts. Built with the sanitizers by
+ * tests/capi/main.rs. */
 #include <gesso.h>
 
 #include <stdio.h>

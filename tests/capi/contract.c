@@ -1,4 +1,5 @@
-/* What the C API promises, and what it does when a caller breaks his promises. Built with the sanitizers by tests/capi/main.rs.
+/* What the C API promises, and what it does when a caller breaks his promises. Built with the sanitizers by
+ * tests/capi/main.rs.
  *
  *   contract CLASSIFY CLASSIFY_MADE_FOR_GPU PASSED_THROUGH IMAGE */
 #include <gesso.h>

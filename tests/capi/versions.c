@@ -1,5 +1,5 @@
-/* A program whose header is older (OLDER: `gesso_input` has no `layout`) or newer (NEWER: every struct has three numbers more) than the
- * library, with an operator of its own. Built with the sanitizers by tests/capi/main.rs. */
+/* A program whose header is older (OLDER: `gesso_input` has no `layout`) or newer (NEWER: every struct has three
+ * numbers more) than the library, with an operator of its own. Built with the sanitizers by tests/capi/main.rs. */
 #include <gesso.h>
 
 #include <stdio.h>

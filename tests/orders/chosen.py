@@ -77,7 +77,8 @@ _DEPTHS = (2, 1, 3)
 
 
 def _per_epoch(size, shards, batch):
-    return -(-(-(-size // shards)) // batch)
+    of_shard = -(-size // shards)
+    return -(-of_shard // batch)
 
 
 def _states(number, per_epoch):

@@ -113,8 +113,8 @@ fn every_page_is_in_the_index() {
 #[test]
 fn every_named_source_file_exists() {
     let mut known = Vec::new();
-    for folder in ["src", "crates", "kernels", "tests", "benches", "python", "scripts", "examples"] {
-        for extension in ["rs", "cu", "cuh", "py", "c"] {
+    for folder in ["src", "crates", "kernels", "tests", "benches", "python", "scripts", "examples", "docs"] {
+        for extension in ["rs", "cu", "cuh", "py", "c", "md"] {
             files(&root().join(folder), extension, &mut known);
         }
     }
@@ -124,7 +124,7 @@ fn every_named_source_file_exists() {
             continue;
         }
         for name in text.split('`').skip(1).step_by(2) {
-            let is_source = [".rs", ".cu", ".cuh", ".py"].iter().any(|end| name.ends_with(end));
+            let is_source = [".rs", ".cu", ".cuh", ".py", ".md"].iter().any(|end| name.ends_with(end));
             let plain = name.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c));
             if !is_source || !plain || !name.contains('/') || name.contains("/1/") || name.starts_with("1/") {
                 continue;
@@ -134,6 +134,19 @@ fn every_named_source_file_exists() {
         }
     }
     assert!(checked > 50, "only {checked} names were found");
+}
+
+/// So every build is one with the oldest Rust that `Cargo.toml` promises.
+#[test]
+fn the_oldest_rust_builds_it() {
+    let value = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim_matches([' ', '=', '"']);
+        line.to_owned()
+    };
+    let (promised, used) = (value("Cargo.toml", "rust-version"), value("rust-toolchain.toml", "channel"));
+    assert_eq!(used, format!("{promised}.0"));
 }
 
 #[test]

@@ -68,18 +68,52 @@ fn modules_use_only_what_lies_below_them() {
         }
         let own = level(module).unwrap_or_else(|| panic!("module `{module}` has no layer"));
         let text = std::fs::read_to_string(&file).unwrap();
-        for (number, line) in text.lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            for used in code.split("crate::").skip(1) {
-                let used: String =
-                    used.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-                if used != module && level(&used).is_some_and(|other| other >= own) {
-                    wrong.push(format!("{}:{}: uses `{used}`", relative.display(), number + 1));
-                }
+        for (number, used) in used(&text) {
+            if used != module && level(&used).is_some_and(|other| other >= own) {
+                wrong.push(format!("{}:{number}: uses `{used}`", relative.display()));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Lines, and the modules of the crate that they name: `crate::gpu::Gpu`, and each of `crate::{cpu, gpu::Gpu}`.
+fn used(text: &str) -> Vec<(usize, String)> {
+    let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code = code.join("\n");
+    let word = |text: &str| text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let number = 1 + code[..at].matches('\n').count();
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.push((number, word(rest)));
+            continue;
+        };
+        let mut depth = 0;
+        let ends = |c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth < 0
+        };
+        let group = &group[..group.find(ends).unwrap_or(group.len())];
+        let mut depth = 0;
+        let separates = |c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0 && c == ','
+        };
+        found.extend(group.split(separates).map(|path| (number, word(path.trim_start()))));
+    }
+    found
+}
+
+#[test]
+fn modules_in_braces_count() {
+    let text = "use crate::error::Error;\nuse crate::{\n    cpu::{self, npy},\n    gpu, // crate::ops\n};\nlet x = crate::graph::y();";
+    let found = used(text);
+    let expected = [(1, "error"), (2, "cpu"), (2, "gpu"), (6, "graph")];
+    let named = |(number, name): &(usize, String)| (*number, name.clone());
+    let found: Vec<_> = found.iter().filter(|(_, name)| !name.is_empty()).map(named).collect();
+    assert_eq!(found, expected.map(|(number, name)| (number, name.to_owned())));
 }
 
 #[test]

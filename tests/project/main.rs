@@ -2,7 +2,9 @@
 //! so.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod abi;
 mod circles;
+mod comments;
 mod dali;
 mod defaults;
 mod docs;
@@ -12,6 +14,7 @@ mod layers;
 mod operators;
 #[path = "../common/skips.rs"]
 mod skips;
+mod touched;
 mod triton_sys;
 
 use std::path::Path;

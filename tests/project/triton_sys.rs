@@ -1,5 +1,5 @@
-//! `crates/plugin/src/triton/sys.rs` is what bindgen makes of `include/triton.h` and `include/triton_newer.h`. This test makes it
-//! again and compares; with `GESSO_BLESS=1` in the environment it writes the file instead.
+//! `crates/plugin/src/triton/sys.rs` is what bindgen makes of `include/triton.h` and `include/triton_newer.h`. This
+//! test makes it again and compares; with `GESSO_BLESS=1` in the environment it writes the file instead.
 
 use std::path::Path;
 use std::process::Command;

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gesso import fn, pipeline_def, types
+from gesso.data_node import DataNode
 
 
 def run(define, *sources, batch_size=4):
@@ -34,6 +35,24 @@ def test_branches():
         return y
 
     assert run(define, even, number) == [[10, -1, 12, -3]]
+
+
+def test_annotated_variables():
+    def among(x, p) -> DataNode:
+        small: DataNode
+        if p:
+            small: DataNode = x + 1
+        else:
+            small = x
+        return small
+
+    def define(p, x):
+        y: DataNode = x
+        if p:
+            y = among(x, p) * 10
+        return y
+
+    assert run(define, even, number) == [[10, 1, 30, 3]]
 
 
 def test_chains_and_early_definitions():

@@ -150,11 +150,13 @@ def test_the_iterator_gives_tensors_on_the_device():
 
     pipe: Pipeline = of(lambda: fn.external_source(source, batch=False).gpu() * 2, batch_size=8, prefetch_queue_depth=2)
     work = torch.zeros(8, device="cuda")
-    for i, (outputs,) in enumerate(DALIGenericIterator([pipe], ["x"])):
+    batches = 0
+    for (outputs,) in DALIGenericIterator([pipe], ["x"]):
+        batches += 1
         tensor = outputs["x"]
         assert tensor.is_cuda and tensor.shape == (8, 300, 400)
         # As training does: nobody waits for the device in between.
         work += tensor.amin(dim=(1, 2)) + tensor.amax(dim=(1, 2))
-    assert i == rounds - 1
+    assert batches == rounds
     expected = 4 * (np.arange(8) * rounds + 8 * np.arange(rounds).sum())
     np.testing.assert_array_equal(work.cpu().numpy(), expected)

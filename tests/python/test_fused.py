@@ -79,19 +79,22 @@ def answers(decode, made, files, apart):
     return [np.array(resized.at(i)) for i in range(len(files))]
 
 
-DECODERS = {
-    "image": lambda rng: (
-        lambda x, kind=rng.choice([types.RGB, types.BGR, types.GRAY, types.YCbCr]): fn.decoders.image(
-            x, output_type=kind
-        )
-    ),
-    "image_crop": lambda rng: (
-        lambda x, sides=(rng.random(), rng.random()): fn.decoders.image_crop(
-            x, crop_h=1.0, crop_w=1.0, crop_pos_x=sides[0]
-        )
-    ),
-    "image_random_crop": lambda rng: lambda x, seed=rng.randint(1, 9): fn.decoders.image_random_crop(x, seed=seed),
-}
+def image(rng):
+    kind = rng.choice([types.RGB, types.BGR, types.GRAY, types.YCbCr])
+    return lambda x: fn.decoders.image(x, output_type=kind)
+
+
+def image_crop(rng):
+    left = rng.random()
+    return lambda x: fn.decoders.image_crop(x, crop_h=1.0, crop_w=1.0, crop_pos_x=left)
+
+
+def image_random_crop(rng):
+    seed = rng.randint(1, 9)
+    return lambda x: fn.decoders.image_random_crop(x, seed=seed)
+
+
+DECODERS = {"image": image, "image_crop": image_crop, "image_random_crop": image_random_crop}
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

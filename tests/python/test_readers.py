@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def
-from gesso._readers import storage
+from gesso._readers import random, storage
 from gesso._readers.order import Order
 
 
@@ -29,11 +29,25 @@ def test_a_padded_epoch_repeats_its_last_sample():
     assert [made.batch(2) for _ in range(4)] == [[0, 1], [2, 2], [0, 1], [2, 2]]
 
 
+def test_shuffling_is_that_of_libstdcpp():
+    def shuffled(count, engine):
+        values = list(range(count))
+        random.shuffle(values, engine)
+        return values
+
+    assert shuffled(10, random.Mersenne32(1)) == [9, 0, 2, 5, 7, 4, 6, 3, 1, 8]
+    assert shuffled(11, random.Mersenne32(7)) == [3, 0, 7, 2, 10, 4, 5, 1, 6, 8, 9]
+    assert shuffled(10, random.Mersenne64(1)) == [6, 9, 4, 8, 1, 3, 2, 5, 0, 7]
+    many = shuffled(70_001, random.Mersenne32(1))
+    assert many[:3] == [7_199, 23_693, 65_840] and many[70_000] == 55_777
+
+
 def test_every_epoch_of_a_shuffled_reader_has_every_sample():
     made = Order(50, 42, {"random_shuffle": True, "initial_fill": 10})
     for _ in range(3):
         assert sorted(made.batch(50)) == list(range(50))
-    assert order(50, 50, seed=42, random_shuffle=True) != list(range(50))
+    first = [12, 11, 37, 23, 46, 20, 17, 19, 41, 44, 1, 7]
+    assert order(50, 12, seed=42, random_shuffle=True, initial_fill=10) == first
     assert order(50, 50, seed=42, random_shuffle=True) == order(50, 50, seed=42, random_shuffle=True)
 
 

@@ -1,7 +1,6 @@
 """Videos that come in pieces: a sequence of requests brings one, each its next bytes. And videos that requests name."""
 
 import queue
-import time
 
 import numpy as np
 import pytest
@@ -185,7 +184,6 @@ def test_a_piece_that_is_cancelled_ends_its_video(tmp_path):
         given = {"VIDEO": long_video(6_000)[None]}
         with Answers(server, "large", given, sequence_id=71, sequence_start=True, sequence_end=False) as answers:
             answers.next()
-        began = time.monotonic()
         try:
             error = send(server, "large", long_video(7), 71).error
         except Exception as failed:
@@ -195,7 +193,6 @@ def test_a_piece_that_is_cancelled_ends_its_video(tmp_path):
             assert "libtriton_gesso" not in trace
             pytest.skip("this tritonserver did not survive the cancelling of a stream")
         assert "has failed" in str(error) or "no video with correlation id" in str(error)
-        assert time.monotonic() - began < 5
 
 
 def test_changed_pieces_end(server):

@@ -41,7 +41,8 @@ def collect(edges):
     for edge in edges:
         # A stack of its own: deep graphs are longer than Python's. `path` has the operators that wait for what they
         # read.
-        stack, path = [(edge.source, None)], {}
+        path = {}
+        stack: list[tuple] = [(edge.source, None)]
         while stack:
             node, remaining = stack.pop()
             if remaining is None:

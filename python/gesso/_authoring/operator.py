@@ -4,6 +4,7 @@
 import itertools
 import threading
 import weakref
+from typing import Any
 
 from .. import _context
 from ..data_node import DataNode
@@ -20,6 +21,11 @@ _TAKES_ANY = {"name", "_module", "_display_name"}
 
 class Node:
     """One operator of a graph: what it is called, what it reads, what it is told, what it makes."""
+
+    # Those of `fn.external_source` have these, too.
+    layout: str
+    group_of_sources: Any
+    output_index: int | None
 
     def __init__(self, operator, inputs, tensors, scalars):
         pipeline = _context.current()
@@ -205,7 +211,7 @@ class Operator:
     """Base of the classes in `ops`: made with arguments, called with inputs and more arguments. Subclasses have a
     `schema`."""
 
-    schema = None
+    schema: Any = None
 
     def __init__(self, *, device="cpu", **keywords):
         self.module = keywords.pop("_module", None) or _context.shown(type(self).__module__)

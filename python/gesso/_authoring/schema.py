@@ -162,12 +162,13 @@ def _spelled(entry):
 def _of_library():
     schemas = {}
     for entry in json.loads(library.operators_json()):
-        arguments = _arguments(entry)
+        arguments, (fewest, most) = _arguments(entry), entry["inputs"]
         for name, newest in _spelled(entry):
             schemas[name] = Schema(
                 name,
                 tuple(entry["devices"]),
-                *entry["inputs"],
+                fewest,
+                most,
                 entry["outputs"] or 1,
                 arguments,
                 doc=entry["doc"],

@@ -3,6 +3,7 @@
 import operator
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
+from typing import Any
 
 from .._tensors.enums import DALIDataType
 from . import call_site
@@ -72,7 +73,7 @@ class Settings:
     on_error: str = "raise"
     gpu_multiprocessors: int | None = None
     deterministic: bool = False
-    formats: object = None
+    formats: Any = None
 
     def checked(self):
         """These settings as numbers and texts; raises for what cannot be."""
@@ -133,7 +134,8 @@ class Settings:
     gpu = property(lambda self: None if self.device_id == CPU_ONLY_DEVICE_ID else self.device_id)
 
     def _depth_of(self, key):
-        return self.prefetch_queue_depth[key] if self.exec_separated else self.prefetch_queue_depth
+        depth: Any = self.prefetch_queue_depth
+        return depth[key] if self.exec_separated else depth
 
     def require_exec_dynamic(self, message):
         """Raises unless the dynamic executor was asked for."""
@@ -176,7 +178,7 @@ class Settings:
         """These settings with the fields of a file, which `changed_fields` has changed; what of `given` has no field,
         or may say it in another way, comes first."""
         bits, flags = fields.get("executor_type") or 0, fields.get("executor_flags") or 0
-        own = {
+        own: dict[str, Any] = {
             "exec_pipelined": bool(bits & _PIPELINED),
             "exec_async": bool(bits & _ASYNC),
             "exec_dynamic": bool(bits & _DYNAMIC),
@@ -235,6 +237,7 @@ def _check_output_declarations(dtype, ndim, layout):
     ):
         is_list = isinstance(declared, (list, tuple))
         colon, where = ("", " in the list") if is_list else (":", "")
+        value: Any
         for value in declared if is_list else (declared,):
             if not isinstance(value, (kind, type(None))):
                 raise TypeError(
@@ -245,5 +248,5 @@ def _check_output_declarations(dtype, ndim, layout):
                 raise ValueError(
                     f"`output_dtype` can't be a types.NO_TYPE. Found{'' if is_list else ' value:'} {value}{where}."
                 )
-            if kind is int and value is not None and value < 0:
+            if kind is int and value is not None and int(value) < 0:
                 raise ValueError(f"`output_ndim` must be non-negative. Found{colon} {value}{where}.")

@@ -37,7 +37,7 @@ def _inputs(schema, variadic_from=8):
 def _annotation(argument):
     kind, is_list = argument.kind
     python = _PYTHON.get(kind, Any)
-    return list[python] | python if is_list and python is not Any else python
+    return list[python] | python if is_list and python is not Any else python  # type: ignore[valid-type]
 
 
 def _keywords(schema):

@@ -61,9 +61,9 @@ def is_generator_function(value):
         return True
     if isinstance(value, functools.partial):
         return is_generator_function(value.func)
-    if value is None or inspect.isfunction(value) or inspect.ismethod(value):
+    if not callable(value) or inspect.isfunction(value) or inspect.ismethod(value):
         return False
-    call = getattr(value, "__call__", None)
+    call = value.__call__
     return call is not value and inspect.ismethod(call) and is_generator_function(call.__func__)
 
 
@@ -82,7 +82,7 @@ def _cycles(cycle):
 
 def accepted_arg_count(function):
     """0 or 1: how many arguments a callable source takes; TypeError for others."""
-    if not (inspect.isfunction(function) or inspect.ismethod(function)) and hasattr(function, "__call__"):
+    if not (inspect.isfunction(function) or inspect.ismethod(function)) and callable(function):
         function = function.__call__
     implicit = 0
     if inspect.ismethod(function):

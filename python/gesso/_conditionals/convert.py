@@ -89,9 +89,9 @@ def convert_callee(function):
         return _converted(function) if _is_rewritable(function) else function
     if isinstance(function, functools.partial):
         return functools.partial(convert_callee(function.func), *function.args, **function.keywords)
-    if isinstance(function, (type, types.BuiltinFunctionType)) or is_left_alone(function):
+    if isinstance(function, (type, types.BuiltinFunctionType)) or is_left_alone(function) or not callable(function):
         return function
-    method = getattr(type(function), "__call__", None)
+    method = type(function).__call__
     if isinstance(method, types.FunctionType) and _is_rewritable(method):
         return types.MethodType(_converted(method), function)
     return function

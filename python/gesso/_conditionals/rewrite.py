@@ -145,6 +145,12 @@ class Rewriter(ast.NodeTransformer):
         ast.copy_location(run.value, ast.copy_location(run, node.test))
         return [*statements, run]
 
+    def visit_AnnAssign(self, node):
+        """Without its annotation: a branch that writes the variable declares it `nonlocal`, where Python takes none."""
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
     def _declaration(self, names):
         """`nonlocal` and `global` lines for what a branch writes."""
         lines = []

@@ -15,8 +15,10 @@ class Image:
 
     def __init__(self, name, number, width=0, height=0):
         self.name, self.id, self.width, self.height = name, number, width, height
-        self.boxes, self.labels = np.empty((0, 4), np.float32), np.empty(0, np.int32)
-        self.polygons, self.vertices = np.empty((0, 3), np.int32), np.empty((0, 2), np.float32)
+        self.boxes: np.ndarray = np.empty((0, 4), np.float32)
+        self.labels: np.ndarray = np.empty(0, np.int32)
+        self.polygons = np.empty((0, 3), np.int32)
+        self.vertices: np.ndarray = np.empty((0, 2), np.float32)
         self.pixel_vertices, self.runs = self.vertices, []
 
 

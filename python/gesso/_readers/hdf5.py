@@ -94,8 +94,10 @@ def _array(value):
     """A row as an array; text and opaque bytes as the numbers of their bytes."""
     if isinstance(value, str):
         value = value.encode()
-    if isinstance(value, (bytes, np.void)):
-        return np.frombuffer(bytes(value), np.uint8)
+    if isinstance(value, np.void):
+        value = value.tobytes()
+    if isinstance(value, bytes):
+        return np.frombuffer(value, np.uint8)
     array = np.asarray(value)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 

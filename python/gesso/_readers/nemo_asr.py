@@ -54,7 +54,7 @@ def _lines(path):
 
 class _Manifests:
     def __init__(self, get):
-        longest, shortest = np.float32([get("max_duration", 0.0), get("min_duration", 0.0)]).tolist()
+        longest, shortest = np.array([get("max_duration", 0.0), get("min_duration", 0.0)], np.float32).tolist()
         self.found = []
         for path in get("manifest_filepaths"):
             first = len(self.found)
@@ -68,7 +68,7 @@ class _Manifests:
     def read(self, index):
         speech = self.found[index]
         text = np.frombuffer(speech.text.encode(), np.uint8)
-        window = np.float64([speech.offset, speech.duration if speech.duration > 0 else math.inf])
+        window = np.array([speech.offset, speech.duration if speech.duration > 0 else math.inf], np.float64)
         return (storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
 
 

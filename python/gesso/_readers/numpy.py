@@ -146,7 +146,8 @@ class _File:
         shape, inside = self.shape[order], inside[order]
         row, rows = math.prod(shape[1:]), max(inside[0].stop - inside[0].start, 0)
         found = self._elements(inside[0].start * row, rows * row).reshape(rows, *shape[1:])
-        found = found[(slice(None), *inside[1:])]
+        inside_rows = (slice(None), *inside[1:])
+        found = found[inside_rows]
         return found.T if self._is_reversed else found
 
     def _elements(self, first, count):

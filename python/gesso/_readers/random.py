@@ -22,6 +22,14 @@ class _Mersenne:
     """A Mersenne twister; subclasses have the numbers of one width."""
 
     lowest = 0
+    bits: int
+    size: int
+    middle: int
+    highest: int
+    multiplier: int
+    matrix: int
+    low_mask: int
+    tempering: tuple
 
     def __init__(self, seed):
         words = [seed & self.highest]

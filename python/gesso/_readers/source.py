@@ -55,7 +55,7 @@ class Reader(Operator):
     # Whether files name it: DALI has it, too.
     in_files = True
     # Arguments that the library does not have: where one is given, the interpreter reads.
-    interpreted = ()
+    interpreted: tuple = ()
 
     def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
         """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place

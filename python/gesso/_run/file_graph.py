@@ -3,6 +3,7 @@ alone needs no graph here."""
 
 import dataclasses
 from types import SimpleNamespace
+from typing import Any
 
 from .._authoring import schema as _schema
 from .._authoring import serialization
@@ -17,7 +18,7 @@ from ..data_node import DataNode
 
 # Where DALI's files have other names than its functions.
 _HIDDEN = {"readers___TFRecord": READERS["readers__TFRecord"]}
-_CLASSES = {**READERS, **OLD_NAMES, **_HIDDEN}
+_CLASSES: dict[str, Any] = {**READERS, **OLD_NAMES, **_HIDDEN}
 _VIDEOS = (Video, OlderVideo, VideoResize)
 
 
@@ -39,6 +40,7 @@ class FileNode:
         self.origin = _origin(entry.get("bookkeeping", {}))
         self.values = {"device": TypedValue("string", False, [device]), **_values(entry)}
         self.inputs, self.tensors, self.outputs = [], {}, []
+        self.layout = ""
         self.operator = SimpleNamespace(display=_display(entry, name), schema=schema)
 
     def values_of(self, keyword, default=None):

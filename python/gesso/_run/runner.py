@@ -68,8 +68,7 @@ class Execution:
         # Threads that make a batch.
         self._making = set()
         self.process = Process()
-        self.reader_meta = dict
-        self.reader_history = self.reader_left = _nothing
+        self.reader_meta = self.reader_history = self.reader_left = _nothing
         self.skip = None
         self.restart = None
 

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections import deque
+from collections.abc import Collection
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +37,8 @@ class Runner:
         # What runs a batch, once the pipeline is built.
         self.execution = None
         # Errors of samples of the last batch, and which samples are not in it.
-        self.errors, self.left_out = {}, ()
+        self.errors = {}
+        self.left_out: Collection = ()
         # Threads that share the pipeline change one thing after the other, and wait for batches without it.
         self._lock = threading.RLock()
         # Batches that were begun and not taken, as futures.

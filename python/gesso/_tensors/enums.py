@@ -54,6 +54,11 @@ class DALIDataType(_Numbered):
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
 
+    def __call__(self):
+        """`tensor.dtype` was a method once."""
+        warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
+        return self
+
 
 class DALIImageType(_Numbered):
     """Colour spaces of images."""
@@ -135,12 +140,3 @@ def to_dali_type(framework_type):
 def dtype_of(array):
     """The `DALIDataType` of a numpy array's elements, or None."""
     return _BY_NUMPY.get(array.dtype)
-
-
-def _called(self):
-    """`tensor.dtype` was a method once."""
-    warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
-    return self
-
-
-DALIDataType.__call__ = _called

@@ -47,7 +47,7 @@ class Ahead:
         self._calls = queue.SimpleQueue()
         thread = threading.Thread(target=_serve, args=(self._calls, end), name="gesso", daemon=True)
         thread.start()
-        thread.calls = self._calls
+        thread.calls = self._calls  # type: ignore[attr-defined]
         _threads[next(_numbers)] = thread
         weakref.finalize(self, _drop, self._calls).atexit = False
 

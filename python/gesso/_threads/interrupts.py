@@ -3,8 +3,9 @@ around what may take long and what is the user's. Knows no pipelines."""
 
 import signal
 import threading
+from typing import Any
 
-_before = None
+_before: Any = None
 _came = False
 
 

@@ -12,7 +12,7 @@ def pickle_by_value(function):
     """Marks a function that workers get as code, though they could import it."""
     if not isinstance(function, types.FunctionType):
         raise TypeError("only functions are pickled by value")
-    function._gesso_by_value = True
+    function._gesso_by_value = True  # type: ignore[attr-defined]
     return function
 
 

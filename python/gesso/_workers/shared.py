@@ -135,6 +135,7 @@ class _Reading(weakref.ref):
     """The memory of a value that is read, and the number of its chunk."""
 
     __slots__ = ("number",)
+    number: int
 
 
 class Receiver:

@@ -1,5 +1,7 @@
 """AutoAugment: for each sample one of the policy's sub-policies. The policies themselves are in `_policies`."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .. import fn, types
@@ -10,7 +12,7 @@ from .core._bins import signed_bin
 from .core._utils import select_or_explain
 from .core.policy import Policy  # noqa: F401
 
-_POLICIES = {
+_POLICIES: dict[str, Callable] = {
     "image_net": get_image_net_policy,
     "reduced_image_net": get_reduced_image_net_policy,
     "svhn": get_svhn_policy,

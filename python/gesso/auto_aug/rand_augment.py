@@ -1,6 +1,7 @@
 """RandAugment: `n` augmentations drawn for each sample, all with the same magnitude `m`."""
 
 import warnings
+from typing import Any
 
 from .. import _context, fn, types
 from . import augmentations as a
@@ -55,7 +56,7 @@ def apply_rand_augment(augmentations, data, n, m, num_magnitude_bins=31, seed=No
     drawn = () if n == 1 else (n,)
     chosen = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, shape=drawn, dtype=types.INT32)
     is_signed = any(augmentation.randomly_negate for augmentation in augmentations)
-    bins = signed_bin(m, seed=seed, shape=drawn) if is_signed else m
+    bins: Any = signed_bin(m, seed=seed, shape=drawn) if is_signed else m
     forbid_unused_kwargs(augmentations, kwargs, "apply_rand_augment")
     for i in range(n):
         level_bin = bins if not is_signed or n == 1 else bins[i]

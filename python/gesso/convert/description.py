@@ -1,6 +1,7 @@
 """What a preprocessing does, step by step. It knows no library that defines one, and no operator."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 IMAGE, FRAMES, SOUND = "IMAGE", "FRAMES", "SOUND"
 CHANNELS = 3
@@ -47,7 +48,7 @@ class Resize:
     """Resizes bytes to bytes, and floats behind `Scale` to floats."""
 
     #: A rule of `sizes`.
-    size: object
+    size: Any
     #: As `fn.resize` names it.
     filter: str
     #: Whose pixels, as `fn.resize` names it.

@@ -16,7 +16,7 @@ _LARGEST_GROUP = 64
 _LONGEST_SOUND = 1 << 28
 
 #: (how it works, what it has by default)
-CLASSES = {
+CLASSES: dict[str, tuple] = {
     "Qwen2VLImageProcessor": (
         "qwen2-vl",
         {

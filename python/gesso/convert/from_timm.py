@@ -108,19 +108,22 @@ def stage(values, pillow="pillow", title="timm's evaluation"):
     """The stage of a configuration."""
     config = resolved(values)
     _, height, width = config["input_size"]
-    scaled = tuple(math.floor(side / config["crop_pct"]) for side in (height, width))
+    down, across = (math.floor(side / config["crop_pct"]) for side in (height, width))
     method, mode = FILTERS[config["interpolation"]], config["crop_mode"]
     fill = (0,)
     if mode == "squash":
-        rule = sizes.Exact(*scaled)
+        rule = sizes.Exact(down, across)
     elif mode == "border":
-        rule, fill = sizes.KeepRatio(*scaled, is_within=True), tuple(round(255 * value) for value in config["mean"])
+        rule, fill = (
+            sizes.KeepRatio(down, across, is_within=True),
+            tuple(round(255 * value) for value in config["mean"]),
+        )
         if not all(0 <= value <= 255 for value in fill):
             raise ConversionError(
                 f"field `mean` of timm's configuration is {config['mean']}: the border has this colour, expected values from 0 to 1"
             )
     else:
-        rule = sizes.Shorter(scaled[0]) if scaled[0] == scaled[1] else sizes.KeepRatio(*scaled, is_within=False)
+        rule = sizes.Shorter(down) if down == across else sizes.KeepRatio(down, across, is_within=False)
     made = (
         steps.Decode(is_turned=False),
         steps.Resize(rule, method, pillow),

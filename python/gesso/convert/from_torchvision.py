@@ -206,7 +206,7 @@ class _Reader:
         sides = (
             [padding] * 4
             if isinstance(padding, int)
-            else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
+            else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), [])
         )
         if len(sides) != 4 or not all(
             isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides
@@ -234,7 +234,8 @@ class _Reader:
             self.fail(each, "padding_mode", each.padding_mode, f"expected one of {', '.join(_POLICIES)}")
         if self.floats is not None and any(colours):
             self.fail(each, "fill", each.fill, "behind floats expected 0; put it first")
-        self.made.append(steps.Border(*sides, tuple(colours), _POLICIES[each.padding_mode]))
+        left, top, right, bottom = sides
+        self.made.append(steps.Border(left, top, right, bottom, tuple(colours), _POLICIES[each.padding_mode]))
 
     def gray(self, each, probability):
         if self.is_tensor:
@@ -312,9 +313,8 @@ class _Reader:
     def _RandomResizedCrop(self, each, is_v2):
         self.place(each)
         area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
-        self.made.append(
-            steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2))
-        )
+        (height, width), (method, arithmetic) = self.sides(each, each.size), self.resampling(each, is_v2)
+        self.made.append(steps.RandomResizedCrop(height, width, area, ratio, method, arithmetic))
 
     def _RandomCrop(self, each, is_v2):
         self.place(each)

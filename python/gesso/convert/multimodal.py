@@ -76,6 +76,7 @@ class _MakesTiles:
     """Makes a sequence of tiles, from where on steps are for all of them."""
 
     makes_frames = True
+    side: int
 
     def dims(self, layout):
         side = self.side

@@ -5,6 +5,7 @@ import os
 import wave
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def photos(folder, count, seed=1):
         height, width = (int(side) for side in np.exp(rng.uniform(np.log(40), np.log(900), 2)))
         image, kind = Image.fromarray(_smooth(rng, height, width)), _KINDS[number % len(_KINDS)]
         path = Path(folder) / f"{number:03}-{kind}{'.png' if kind.startswith('png') else '.jpg'}"
-        options = (
+        options: dict[str, Any] = (
             {"quality": int(rng.integers(60, 98)), "subsampling": int(rng.integers(3))} if path.suffix == ".jpg" else {}
         )
         if kind == "turned":

@@ -50,7 +50,12 @@ class Exact:
 class Varies:
     """A size that depends on the image's."""
 
-    static = bound = None
+    static = None
+
+    @property
+    def bound(self):
+        """The largest height and width; None: there is none."""
+        return None
 
     def covers(self, height, width):
         return False

@@ -2,6 +2,7 @@
 nothing else."""
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -232,7 +233,9 @@ class _Writer:
     def floats(self, step):
         stage = self.stage
         mean, std = step.mean or (0.0,) * steps.CHANNELS, step.std or (1.0,) * steps.CHANNELS
-        common = {"dtype": Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
+        common: dict[str, Any] = {
+            "dtype": Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None
+        }
         common["output_layout"] = (
             "F" + self.layout if stage.has_frames else None if self.layout == "CHW" else self.layout
         )
@@ -416,7 +419,7 @@ def write(stage, is_dali=False, batch_size=64):
 
 def definition(text):
     """The function with `pipeline_def` of a program."""
-    names = {"__name__": "__gesso__"}
+    names: dict[str, Any] = {"__name__": "__gesso__"}
     exec(compile(text, "<gesso from>", "exec"), names)
     made = names["preprocess"]
     made.source = text

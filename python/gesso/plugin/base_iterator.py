@@ -5,6 +5,7 @@ import logging
 import math
 import warnings
 from enum import Enum, unique
+from typing import Any
 
 import numpy as np
 
@@ -299,7 +300,7 @@ class BaseIterator:
         self._initial_checkpoints = [pipe.runner.checkpoint(self._save_state()) for pipe in self._pipes]
 
     def _save_state(self):
-        state = {"counter": int(self._counter), "size": int(self._size)}
+        state: dict[str, Any] = {"counter": int(self._counter), "size": int(self._size)}
         if self._shards:
             state["shards"] = {**self._shards.state(), "batch_size": self.batch_size}
         return json.dumps(state)

@@ -1,5 +1,5 @@
-//! Logarithms of mel bands as Whisper takes them. Numbers are those of transformers' code for numpy: spectra in doubles,
-//! rounded to float32, all else in doubles up to the logarithm. It must not know tensors.
+//! Logarithms of mel bands as Whisper takes them. Numbers are those of transformers' code for numpy: spectra in
+//! doubles, rounded to float32, all else in doubles up to the logarithm. It must not know tensors.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Engine: opened once, says what the device takes
-//!   Session (one for each size of frames, kept)    2 frames, 1 field, 1 field of hints: memory of the library's, in rows with gaps
+//!   Session (one for each size of frames, kept)   2 frames, 1 field, 1 field of hints: the library's memory, with gaps
 //!     frame ──[ kernel `flow_frame` ]──> Session ── execute ──> field ──[ kernel `flow_field` ]──> float32
 //! ```
 //!

@@ -1,5 +1,6 @@
-//! The part of NVIDIA's optical flow interface that is called (libnvidia-opticalflow, which comes with the driver), loaded at run time.
-//! Written from the public documentation of version 2.0, which newer drivers keep. It must not know what flow is computed for.
+//! The part of NVIDIA's optical flow interface that is called (libnvidia-opticalflow, which comes with the driver),
+//! loaded at run time. Written from the public documentation of version 2.0, which newer drivers keep. It must not know
+//! what flow is computed for.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -208,8 +209,8 @@ impl Functions {
         })
     }
 
-    /// What `function` answered for `session`, with the library's own words. Without memory, or an engine, it is unavailable: no frame is
-    /// to blame.
+    /// What `function` answered for `session`, with the library's own words. Without memory, or an engine, it is
+    /// unavailable: no frame is to blame.
     ///
     /// # Errors
     /// Whatever is no success.

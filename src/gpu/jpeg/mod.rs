@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory;
-//!                                                           meanwhile `is_whole` looks whether these are all of the picture
-//!                 --> Coded (what the SMs take)      -->  Cores: data in the staging slab, launches in the recorder
+//!                                                           meanwhile `is_whole` looks whether no pixel is missing
+//!                 --> Coded (what the SMs take)        -->  Cores: data in the staging slab, launches in the recorder
 //!                                                           Threads: the caller decodes on the host and uploads
 //! ```
 //!

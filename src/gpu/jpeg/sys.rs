@@ -1,5 +1,5 @@
-//! The part of nvJPEG's C interface that is called, loaded at run time, and owners of its handles. Written from the public
-//! documentation; versions 12 and 13 agree on all of it. It must not know batches.
+//! The part of nvJPEG's C interface that is called, loaded at run time, and owners of its handles. Written from the
+//! public documentation; versions 12 and 13 agree on all of it. It must not know batches.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
@@ -102,8 +102,8 @@ struct Functions {
     ) -> Status,
     /// For measurements; a library may lack it.
     preallocate: Option<Preallocate>,
-    /// Keeps the functions above loaded. Never closed: the CUDA runtime inside of the library is not made for that, and all
-    /// that open it share one copy.
+    /// Keeps the functions above loaded. Never closed: the CUDA runtime inside of the library is not made for that, and
+    /// all that open it share one copy.
     _library: ManuallyDrop<Found>,
 }
 
@@ -217,8 +217,8 @@ pub(super) struct State {
 unsafe impl Send for State {}
 
 impl State {
-    /// A state that decodes to `format`, and may `preallocate` for one picture of one pixel: not for its size, but because
-    /// the library then takes memory from a pool.
+    /// A state that decodes to `format`, and may `preallocate` for one picture of one pixel: not for its size, but
+    /// because the library then takes memory from a pool.
     ///
     /// # Errors
     /// What the library says.
@@ -269,7 +269,8 @@ impl State {
             check("nvjpegDecodeBatchedInitialize", status)?;
             self.size = Some(size);
         }
-        // SAFETY: the state is initialised for as many files as the arrays hold; the caller vouches for what they point to.
+        // SAFETY: the state is initialised for as many files as the arrays hold; the caller vouches for what they point
+        // to.
         let status = unsafe {
             (functions.decode)(
                 self.handle.raw,
@@ -292,7 +293,8 @@ impl Drop for State {
     }
 }
 
-/// What the library answers, or nvJPEG2000, whose numbers are the same. Without memory it is unavailable: no file is to blame.
+/// What the library answers, or nvJPEG2000, whose numbers are the same. Without memory it is unavailable: no file is to
+/// blame.
 pub(in crate::gpu) fn check(function: &str, status: Status) -> Result<()> {
     const ALLOCATION_FAILED: Status = 5;
     let text = match status {

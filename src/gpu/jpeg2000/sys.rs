@@ -1,5 +1,5 @@
-//! The part of nvJPEG2000's C interface that is called, loaded at run time, and owners of its handles. Written from the public documentation.
-//! It must not know batches.
+//! The part of nvJPEG2000's C interface that is called, loaded at run time, and owners of its handles. Written from the
+//! public documentation. It must not know batches.
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -180,14 +180,16 @@ impl State {
         Ok(state)
     }
 
-    /// Puts the decoding of a file of `width` x `height` pixels into `stream`, which writes rows without gaps to `target` on the device.
+    /// Puts the decoding of a file of `width` x `height` pixels into `stream`, which writes rows without gaps to
+    /// `target` on the device.
     ///
     /// # Errors
-    /// What the library says; unsupported, when what it finds is not of that size, of 8 bits, of the channels of `format`, stored as it is shown.
+    /// What the library says; unsupported, when what it finds is not of that size, of 8 bits, of the channels of
+    /// `format`, stored as it is shown.
     ///
     /// # Safety
-    /// The file can be read and the target written, with as many bytes as the pixels take, until the stream is done with this call. The
-    /// last call's work is done.
+    /// The file can be read and the target written, with as many bytes as the pixels take, until the stream is done
+    /// with this call. The last call's work is done.
     pub(super) unsafe fn decode(
         &mut self,
         bytes: &[u8],
@@ -198,7 +200,8 @@ impl State {
     ) -> Result<()> {
         let (functions, handle) = (&self.handle.functions, self.handle.raw);
         let _bound = self.handle.gpu.bind()?;
-        // SAFETY: handle and file are valid; the caller keeps the bytes, which are so not copied, nor is what else is in the file.
+        // SAFETY: handle and file are valid; the caller keeps the bytes, which are so not copied, nor is what else is
+        // in the file.
         let status = unsafe { (functions.parse)(handle, bytes.as_ptr(), bytes.len(), 0, 0, self.file) };
         check("nvjpeg2kStreamParse", status)?;
         let channels = format.channels();
@@ -214,7 +217,8 @@ impl State {
             pixel_type: UINT8,
             components: channels as u32,
         };
-        // SAFETY: all handles are valid, and so are the pointers for the call; the caller vouches for the target, whose size the file has.
+        // SAFETY: all handles are valid, and so are the pointers for the call; the caller vouches for the target, whose
+        // size the file has.
         let status = unsafe {
             (functions.decode)(handle, self.state, self.file, self.params, &raw mut image, stream.handle())
         };

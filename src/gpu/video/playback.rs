@@ -27,8 +27,8 @@ pub struct Playback<F: CodedVideo> {
 }
 
 impl<F: CodedVideo> Playback<F> {
-    /// Playback of `coded_video`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody
-    /// uses them any more.
+    /// Playback of `coded_video`, of which nothing is decoded yet. Its targets are written as soon as they are told:
+    /// nobody uses them any more.
     ///
     /// # Errors
     /// What the library says.

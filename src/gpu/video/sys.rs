@@ -1,5 +1,6 @@
-//! The part of NVDEC's C interface that is called (libnvcuvid, which comes with the driver), loaded at run time. Written from the
-//! public documentation; a C `unsigned long` has 64 bits here. It must not know how videos are decoded with it.
+//! The part of NVDEC's C interface that is called (libnvcuvid, which comes with the driver), loaded at run time.
+//! Written from the public documentation; a C `unsigned long` has 64 bits here. It must not know how videos are decoded
+//! with it.
 
 use std::ffi::{c_int, c_short, c_uint, c_ulong, c_void};
 use std::mem::ManuallyDrop;

@@ -1,5 +1,5 @@
-//! Operators in front of vision-language and speech models, which DALI does not have: sizes, grids, tiles and patches of
-//! images, features of sound. In files their names begin with `gesso__`, in Python they are in `fn.gesso`.
+//! Operators in front of vision-language and speech models, which DALI does not have: sizes, grids, tiles and patches
+//! of images, features of sound. In files their names begin with `gesso__`, in Python they are in `fn.gesso`.
 
 mod grids;
 pub(super) mod log_mel;

@@ -115,7 +115,7 @@ device_struct! {
         /// the bytes of bright and of dark elements
         salt: u64,
         pepper: u64,
-        /// mean and deviation; or what the numbers of errors and of bright errors are below; or what an event adds
+        /// mean and deviation; what the numbers of errors and of bright errors are below; what an event adds
         first: f32,
         second: f32,
     }

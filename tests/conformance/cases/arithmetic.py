@@ -214,7 +214,7 @@ def truth_values():
         b & True,
         b ^ False,
         x * True,
-        x == True,
+        x == True,  # noqa: E712  the operator of the graph
         (x > 1) & (x < 255),
         op("clamp(&0 $0:bool $1:bool)", x, integers=[0, 1]),
     )

@@ -7,7 +7,8 @@ The recorded files are from Pillow 12.0.0 (libavif 1.3.0) and, for what that doe
 (libavif 1.4.0); pixels are from Pillow, as stored: no file is turned.
 
 Writes
-    avif.npz       name -> encoded file, 1-D uint8;  name + "_pixels" -> height x width x (red, green, blue, alpha), uint8
+    avif.npz       name -> encoded file, 1-D uint8;
+                   name + "_pixels" -> height x width x (red, green, blue, alpha), uint8
 """
 
 import io

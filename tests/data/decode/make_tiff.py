@@ -126,12 +126,13 @@ def subsampled(ycc, across, down):
     return data, rgb_of_ycbcr(shown[:height, :width])
 
 
-def rgb_of_lab(l, a, b):
+def rgb_of_lab(light, a, b):
     """libtiff's way, with the white of D50."""
     f = np.float32
-    l, a, b = (np.asarray(v, f) for v in (l, a, b))
-    root = np.where(l < 8.856, f(7.787) * (l * f(100) / f(903.292) / f(100)) + f(16) / f(116), (l + f(16)) / f(116))
-    y = np.where(l < 8.856, l * f(100) / f(903.292), f(100) * root**3)
+    light, a, b = (np.asarray(v, f) for v in (light, a, b))
+    dark = light < 8.856
+    root = np.where(dark, f(7.787) * (light * f(100) / f(903.292) / f(100)) + f(16) / f(116), (light + f(16)) / f(116))
+    y = np.where(dark, light * f(100) / f(903.292), f(100) * root**3)
     other = lambda r, full: np.where(r < 0.2069, full * (r - f(0.13793)) / f(7.787), full * r**3)
     xyz = np.stack([other(a / f(500) + root, f(96.425)), y, other(root - b / f(200), f(82.468))], -1)
     matrix = np.array([[3.2410, -1.5374, -0.4986], [-0.9692, 1.8760, 0.0416], [0.0556, -0.2040, 1.0570]], f)

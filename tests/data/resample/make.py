@@ -1,5 +1,5 @@
-"""Records what NVIDIA DALI's CPU operators answer: resize.npz and normalize.npz, read by tests/resample.rs and
-tests/normalize.rs. Run with a Python that has nvidia-dali and numpy: python make.py
+"""Records what NVIDIA DALI's CPU operators answer: resize.npz and normalize.npz, read by tests/cpu/resample.rs and
+tests/cpu/normalize.rs. Run with a Python that has nvidia-dali and numpy: python make.py
 
 Every case is a row of numbers; outputs of one element type lie one after the other in one flat array, in the order of
 the rows. Inputs are arrays named in<i>.

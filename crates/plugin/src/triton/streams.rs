@@ -2,11 +2,13 @@
 //! request to the next, and for how long. It must not know how a piece is answered.
 //!
 //! ```text
-//! enter    first piece: a stream is open      in the order in which requests come; with it a place behind the pieces before
-//! take     what the piece before has left     waits for those before, in the lane that is to answer it, until nobody wants it any more
+//! enter    first piece: a stream is open      in the order in which requests come; with it a place behind the pieces
+//!                                             before
+//! take     what the piece before has left     waits for those before, in the lane that is to answer it, until nobody
+//!                                             wants it any more
 //! leave    what the next piece goes on with   if all streams together do not hold too much
 //! dropped  without that: an error, a client that has left, the last piece: nothing is kept
-//! sweep    streams whose next piece does not come; where too many are open, a new one ends the one that has waited longest
+//! sweep    streams whose next piece does not come; where too many are open, a new one ends the one that waited longest
 //! ```
 
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ from ... import _context
 class Record:
     """Numbers with names. Subclasses say the `names`, and the `format` that the module `struct` writes them in."""
 
-    names = ()
+    names: tuple = ()
     format = ""
 
     def __init__(self, *values):

@@ -122,7 +122,8 @@ class Augmentation:
             raise Exception(
                 f"`mag_range` of the augmentation `{self.name}` is `{given}`, expected a pair (lowest, highest) or an array with all magnitudes"
             )
-        return np.linspace(*given, count, dtype=np.float32)
+        lowest, highest = given
+        return np.linspace(lowest, highest, count, dtype=np.float32)
 
     def _map_mag_to_param(self, magnitude):
         parameter = self.mag_to_param(magnitude)

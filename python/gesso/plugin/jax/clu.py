@@ -15,7 +15,7 @@ try:
 except ImportError:
 
     @dataclass(frozen=True)
-    class ArraySpec:
+    class ArraySpec:  # type: ignore[no-redef]
         """Type and shape of an array."""
 
         dtype: np.dtype

@@ -2,9 +2,9 @@
 //! may hold JPEGs.
 //!
 //! ```text
-//! bytes > frame (headers) > bits (data without stuffing) > entropy > transform, reduced > planes > rows (upsampling) > color
-//!             |                   |                     coded, multiscan    |
-//!             +-------------------+-----------+------------+----------------+   anything rare or odd
+//! bytes > frame (headers) > bits (without stuffing) > entropy > transform, reduced > planes > rows (upsampled) > color
+//!             |                   |                coded, multiscan    |
+//!             +-------------------+-----------+-------+----------------+   anything rare or odd
 //!                                             v
 //!                                     turbo (libjpeg-turbo), from the file's beginning
 //! ```

@@ -2,7 +2,7 @@
 //! know how frames are chosen.
 //!
 //! ```text
-//! engines:  packets -> pictures as stored -> [ kernel `video` ] -> output           a run of frames at a time, several at once
+//! engines:  packets -> pictures as stored -> [ kernel `video` ] -> output   a run of frames at a time, several at once
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!

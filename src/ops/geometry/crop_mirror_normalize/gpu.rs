@@ -35,7 +35,7 @@ device_struct! {
     struct Row as Row {
         to: u64 = "DST *",
         from: u64 = "const SRC *",
-        /// a value for each channel of the output; with TABLES factors are 256 values for each channel of the source
+        /// a value for each channel of the output; with TABLES 256 values for each channel of the source
         factor: u64 = "const float *",
         bias: u64 = "const float *",
         fill: u64 = "const float *",

@@ -6,7 +6,7 @@
 //! request   [ video, what stands beside it ]
 //! feed      copied: what is decoded must not change meanwhile
 //! batch     [ 0 ][ 1 ][ 2 ] -> reply      [ 3 ][ 4 ][ 5 ] -> reply      [ 6 ] -> last reply
-//! piece     what can be made of it, then a last reply without outputs; what is left waits for the next piece (`streams`)
+//! piece     what can be made of it, then a last reply without outputs; the rest waits for the next piece (`streams`)
 //! ```
 
 use std::time::Duration;
