@@ -89,13 +89,13 @@ def test_databases(tmp_path):
     whole = database([datum(5), datum(6)], tree=[3])
     assert read_database(path, whole) == [5, 6]
     for content, words in (
-        (b"", "the file is cut off or damaged .*, with file: .*data.mdb"),
-        (whole[:3000], "the file is cut off or damaged .*, with file: .*data.mdb"),
-        (whole[: 3 * PAGE + 10], "the file is cut off or damaged .*, with file: .*data.mdb"),
-        (bytes(2 * PAGE), "no LMDB header.*, with file: .*data.mdb"),
-        (database([datum(5)], tree=[2]), "page 2 is in two places.*, with file: .*data.mdb"),
-        (database([datum(5)], tree=[3] * 300), "page 3 is in two places.*, with file: .*data.mdb"),
-        (database([datum(5)], tree=[1 << 31]), "the file is cut off or damaged .*, with file: .*data.mdb"),
+        (b"", "data.mdb`: .*it is cut off or damaged"),
+        (whole[:3000], "data.mdb`: .*it is cut off or damaged"),
+        (whole[: 3 * PAGE + 10], "data.mdb`: .*it is cut off or damaged"),
+        (bytes(2 * PAGE), "data.mdb`: it begins with 0x0, expected LMDB"),
+        (database([datum(5)], tree=[2]), "data.mdb`: page 2 is in two places"),
+        (database([datum(5)], tree=[3] * 300), "data.mdb`: page 3 is in two places"),
+        (database([datum(5)], tree=[1 << 31]), "data.mdb`: .*it is cut off or damaged"),
     ):
         with pytest.raises(RuntimeError, match=words):
             read_database(path, content)

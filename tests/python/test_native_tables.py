@@ -59,7 +59,7 @@ def test_databases_that_are_damaged(tmp_path, monkeypatch):
         assert errors and all("fn.readers.caffe" in text and path in text for text in errors)
     whole = (tmp_path / "d0" / "data.mdb").read_bytes()
     (tmp_path / "d0" / "data.mdb").write_bytes(whole[:9000])
-    with pytest.raises(RuntimeError, match="LMDB Error"):
+    with pytest.raises(RuntimeError, match="the database `.*data.mdb`: .*it is cut off"):
         of(lambda: tuple(fn.readers.caffe(path=str(tmp_path / "d0")))).build()
 
 

@@ -26,7 +26,7 @@ class Samples:
         try:
             arrays, _, infos = self._dataset.read(index)
         except GessoError as error:
-            raise RuntimeError(str(error)) from error
+            raise RuntimeError(f"Could not read {error}") from error
         return arrays, infos
 
 
