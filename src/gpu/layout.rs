@@ -1,4 +1,4 @@
-//! Structs that kernels have too, declared here once: the macro [`device_struct`] makes the struct in Rust and its text
+//! Structs that kernels have too, declared here once: the macro `device_struct` makes the struct in Rust and its text
 //! in C++, field by field, so that the two cannot differ. It must not know which structs there are.
 //!
 //! ```text

@@ -108,7 +108,7 @@ pub struct DecodeOptions {
     /// Whether chroma of a JPEG is upsampled smoothly, as DALI does on a CPU; else the nearest sample is taken, as its
     /// GPU decoders do unless asked otherwise.
     pub smooth_chroma: bool,
-    /// Whether colours become 8-bit RGB as Pillow's `convert("RGB")` makes it: see [`pillow`].
+    /// Whether colours become 8-bit RGB as Pillow's `convert("RGB")` makes it: see `pillow.rs` beside this file.
     pub as_pillow: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,

@@ -11,7 +11,7 @@
 //! Cores::record         the rest of them and launches; `kernels/jpeg.cuh` says what each does
 //! ```
 //!
-//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture
+//! That a picture is damaged shows on the device only. [`Sm::record`] returns where it will say so: such a picture
 //! is for the CPU decoder, after the batch.
 
 mod batch;
@@ -45,7 +45,7 @@ pub use scratch::Scratch;
 pub use tables::Lookup;
 use tables::Tables;
 
-/// What [`Cores::record`] recorded.
+/// What [`Sm::record`] recorded.
 pub struct Recorded {
     /// After the batch it has a number for each picture: 0 when it is right.
     pub report: Report,
