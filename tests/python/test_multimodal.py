@@ -97,6 +97,16 @@ def test_hostile_sizes_are_errors():
         ran(fn.gesso.log_mel, np.full(999, np.nan, np.float32))
 
 
+def test_the_program_of_the_guide_is_qwens():
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "serve-multimodal.md").read_text()
+    names = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    found = runner(names["preprocess"]())(np.frombuffer(definitions.as_file(definitions.picture(200, 300)), np.uint8))
+    recorded = ANSWERS["qwen2-vl torchvision"]["200x300"]
+    for output, value in zip(("pixel_values", "image_grid_thw"), found, strict=True):
+        assert zlib.crc32(np.ascontiguousarray(value).tobytes()) == recorded[output][2], output
+
+
 def test_the_program_is_plain_python():
     source = convert.transformers(definitions.PROCESSORS["qwen2-vl"]).source
     assert "fn.gesso.smart_resize(images.shape(), factor=28, min_pixels=3136, max_pixels=1003520)" in source
@@ -109,13 +119,16 @@ def test_the_program_is_plain_python():
     ("name", "fields", "says"),
     [
         ("qwen2-vl", {"do_resize": False}, "tiles and patches need their size"),
-        ("qwen2-vl", {"size": {"shortest_edge": 56}}, "expected `shortest_edge` and `longest_edge`"),
+        ("qwen2-vl", {"size": {"shortest_edge": 56}}, "`longest_edge` of `size` or `max_pixels`"),
+        ("qwen2-vl", {"size": {"shortest_edge": 56, "longest_edge": 5000, "x": 1}}, "expected `shortest_edge` and"),
+        ("qwen2-vl", {"size": 56}, "expected `shortest_edge` and"),
         ("qwen2-vl", {"min_pixels": 1 << 30}, "from 1 to 134217728"),
         ("qwen2-vl", {"min_pixels": 5000, "max_pixels": 4000}, "the other way round"),
         ("qwen2-vl", {"merge_size": 0}, "field `merge_size`"),
         ("qwen2-vl", {"do_rescale": False, "do_normalize": False}, "models take floats"),
         ("qwen2-vl", {"longest_side": 5}, "field `longest_side`"),
         ("llava-next", {"crop_size": 224}, "field `crop_size`"),
+        ("llava-next", {"size": {"height": [1], "width": [1]}}, "expected a square"),
         ("llava-next", {"image_grid_pinpoints": [[336, 500]]}, "multiples of 336"),
         ("llava-next", {"image_grid_pinpoints": [[336, 336]] * 600}, "multiples of 336"),
         ("internvl", {"crop_to_patches": False}, "only images that are cut into tiles"),
@@ -131,6 +144,13 @@ def test_a_field_that_is_not_known_is_named(name, fields, says):
     given = definitions.PROCESSORS.get(name) or definitions.EXTRACTORS[name][0]
     with pytest.raises(ConversionError, match=says):
         convert.transformers({**given, **fields})
+
+
+def test_older_names_of_areas_are_read():
+    areas = {"min_pixels": 3136, "max_pixels": 100_352}
+    older = {**definitions.PROCESSORS["qwen2-vl"], "size": dict(areas), **areas}
+    newer = {**definitions.PROCESSORS["qwen2-vl"], "size": {"shortest_edge": 3136, "longest_edge": 100_352}}
+    assert convert.transformers(older).stage == convert.transformers(newer).stage
 
 
 def test_options_that_do_not_fit_are_errors():

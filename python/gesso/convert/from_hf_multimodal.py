@@ -156,17 +156,20 @@ def _whole(fields, name, most, default=None):
 
 
 def _qwen2_vl(fields, reader):
-    size = fields.take("size")
-    if not isinstance(size, dict) or set(size) != {"shortest_edge", "longest_edge"}:
+    size, bounds = fields.take("size"), {}
+    if not isinstance(size, dict):
         fields.fail("size", "expected `shortest_edge` and `longest_edge`, the smallest and the largest area")
-    bounds = {}
+    left = set(size)
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         given = fields.take(name, None)
-        bounds[name] = given = size[edge] if given is None else given
-        if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= _LARGEST_AREA:
-            fields.fail(
-                name if fields.has(name) else "size", f"expected whole numbers of pixels from 1 to {_LARGEST_AREA}"
-            )
+        # Older configurations have these names in `size`, too.
+        left -= {edge} if given is None else {edge, name}
+        bounds[name] = area = size.get(edge) if given is None else given
+        if not isinstance(area, int) or isinstance(area, bool) or not 1 <= area <= _LARGEST_AREA:
+            expected = f"a whole number of pixels from 1 to {_LARGEST_AREA}"
+            fields.fail("size" if given is None else name, f"expected {expected}, `{edge}` of `size` or `{name}`")
+    if left:
+        fields.fail("size", "expected `shortest_edge` and `longest_edge`, the smallest and the largest area")
     if bounds["min_pixels"] > bounds["max_pixels"]:
         fields.fail("size", "the smallest area is larger than the largest: expected it the other way round")
     side = _whole(fields, "patch_size", 256)
@@ -199,14 +202,11 @@ def _is_canvas(canvas, side):
 def _only_side(fields, name):
     """The side of a square, in any spelling."""
     value = fields.take(name)
-    if (
-        isinstance(value, dict)
-        and set(value) in ({"shortest_edge"}, {"height", "width"})
-        and len({*value.values()}) == 1
-    ):
-        value = next(iter(value.values()))
+    if isinstance(value, dict) and set(value) in ({"shortest_edge"}, {"height", "width"}):
+        sides = list(value.values())
+        value = sides[0] if all(is_side(side) and side == sides[0] for side in sides) else None
     if not is_side(value):
-        fields.fail(name, f"expected a square, from 1 to {LARGEST_SIDE} pixels a side")
+        fields.fail(name, f"expected a square, a side from 1 to {LARGEST_SIDE} pixels")
     return value
 
 
