@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod circles;
+mod counts;
 mod dali;
 mod defaults;
 mod docs;
