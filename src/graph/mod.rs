@@ -7,6 +7,7 @@ pub mod branches;
 mod fuse;
 pub mod import;
 pub mod infer;
+#[cfg(feature = "testing")]
 mod moved;
 pub mod plan;
 mod proto;

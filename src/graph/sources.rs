@@ -13,6 +13,7 @@ impl Graph {
     /// # Errors
     /// An input that does not exist or is fed already, a number or a type of outputs that does not fit, and what making
     /// the source fails with.
+    #[cfg(feature = "testing")]
     pub fn feed(&mut self, names: &[String], make: MakeSource) -> Result<()> {
         let types = make()?.infer()?;
         if types.len() != names.len() {
