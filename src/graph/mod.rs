@@ -9,6 +9,8 @@ pub mod import;
 pub mod infer;
 #[cfg(feature = "testing")]
 mod moved;
+#[cfg(feature = "testing")]
+mod own_sources;
 pub mod plan;
 mod proto;
 mod sources;
