@@ -15,6 +15,10 @@ pub const MAX_PIPELINE_TENSORS: usize = 1_024;
 /// Bytes of a name in a pipeline file. Stops log lines and errors of megabytes.
 pub const MAX_NAME_BYTES: usize = 256;
 
+/// Bytes of the header of a file of numpy's; those that numpy writes have less than 200, and the first version cannot
+/// have more. Stops a header that is all of a large file.
+pub const MAX_NUMPY_HEADER_BYTES: usize = 1 << 16;
+
 /// Operators in one pipeline (`rand_augment` with three steps holds 486). Stops a file that makes planning take
 /// minutes.
 pub const MAX_OPERATORS: usize = 16_384;

@@ -15,7 +15,6 @@ use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
 use crate::graph::{BranchId, Fed, Feed, Graph, GraphInput, Node, NodeKind, Plan, author};
 use crate::limits;
-use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::cpu::decode::JpegDecoder;
@@ -113,10 +112,11 @@ impl Pipeline {
     ///
     /// # Errors
     /// Those of [`Pipeline::load`]; an input that does not exist or that a source does not fit.
+    #[cfg(feature = "testing")]
     pub fn load_with_sources(
         bytes: &[u8],
         device: Device,
-        sources: &[(Vec<String>, MakeSource)],
+        sources: &[(Vec<String>, crate::source::MakeSource)],
     ) -> Result<Self> {
         let mut graph = PipelineFile::parse(bytes)?.graph(device)?;
         for (names, make) in sources {
@@ -153,6 +153,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// Those of [`Pipeline::load`].
+    #[cfg(feature = "testing")]
     pub fn load_moved_to_device(bytes: &[u8]) -> Result<Self> {
         Self::plan(PipelineFile::parse(bytes)?.moved_to_device().graph(Device::Gpu)?)
     }

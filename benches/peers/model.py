@@ -3,9 +3,12 @@
 
     benches/peers/model.py                                        two models, batches of 128 and 32
     benches/peers/model.py --models resnet50 --batch 128 --peers synthetic gesso:2 gesso:2:1.0 gesso:2:0.5
+    benches/peers/model.py --peers synthetic gesso:2 gesso:2:0 gesso:2::32 gesso:2:0:32
+                                                                  what it brings that engines take images from the SMs
 
-A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD]` or `dali:DEPTH:LOAD`; LOAD is
-`hw_decoder_load`, absent where Gesso decides. The model is torchvision's with random weights, in half precision,
+A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD[:MULTIPROCESSORS]]` or `dali:DEPTH:LOAD`;
+LOAD is `hw_decoder_load`, absent where Gesso decides, 0 where no JPEG is for the engines; MULTIPROCESSORS are those
+that Gesso's work may take, else as `--multiprocessors` says. The model is torchvision's with random weights, in half precision,
 recorded as a CUDA graph. JPEGs of 500x375 are decoded, resized to 224x224 and normalized into the tensor that the model
 reads: by Gesso with `gesso_instance_run_into` from LANES threads; DALI's answer is copied there.
 
@@ -132,7 +135,7 @@ class Synthetic:
 
 
 class Gesso:
-    def __init__(self, options, files, batch, lanes, load, place):
+    def __init__(self, options, files, batch, lanes, load, multiprocessors, place):
         from gesso import fn, pipeline_def, types
         from gesso._native import library
 
@@ -156,7 +159,7 @@ class Gesso:
         self.instances = []
         for _ in range(lanes):
             made = self.library.InstanceOptions(
-                ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=options.multiprocessors
+                ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=multiprocessors
             )
             instance = ctypes.c_void_p()
             self.library.call("gesso_instance_create", pipeline, ctypes.byref(made), ctypes.byref(instance))
@@ -249,7 +252,9 @@ def made(peer, options, files, batch, place):
         return Synthetic(options)
     if kind == "dali":
         return Dali(options, files, batch, int(words[0]), float(words[1]))
-    return Gesso(options, files, batch, int(words[0]), float(words[1]) if len(words) > 1 else None, place)
+    lanes, load, part = [*words, "", ""][:3]
+    part = int(part) if part else options.multiprocessors
+    return Gesso(options, files, batch, int(lanes), float(load) if load else None, part, place)
 
 
 def measure(model, source, batch, seconds):

@@ -1,7 +1,7 @@
 //! Whether an encoded file may be decoded. The one place that decides it: by what the first bytes or the container say,
 //! before a decoder sees the file. It must not know who asks.
 
-use crate::cpu::formats::Formats;
+use crate::cpu::formats::{Format, Formats};
 use crate::cpu::{audio, decode, video};
 use crate::error::Result;
 
@@ -27,7 +27,7 @@ impl Formats {
             return Ok(());
         }
         let found = match encoded {
-            Encoded::Picture => decode::file_format(bytes),
+            Encoded::Picture => decode::file_format(bytes).map(Format::Image),
             Encoded::Sound => audio::decode::file_format(bytes),
             Encoded::Video => video::file_format(bytes),
         };

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::cpu::decode;
 use crate::error::{Error, Result};
 
 macro_rules! formats {
@@ -12,26 +13,35 @@ macro_rules! formats {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the names say it")]
         pub enum Format {
+            Image(decode::Format),
             $($format),*
         }
 
         impl Format {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$format),*];
+            /// Those of sounds and videos.
+            const OTHERS: &[Self] = &[$(Self::$format),*];
 
             /// Its name in the parameter `formats`.
-            pub const fn name(self) -> &'static str {
+            pub fn name(self) -> &'static str {
                 match self {
+                    Self::Image(format) => format.parameter(),
                     $(Self::$format => $name),*
                 }
             }
         }
     };
 }
+// `decode::Format` has those of images.
 formats! {
-    Jpeg "jpeg" Jpeg2000 "jpeg2000" JpegXl "jpegxl" Png "png" Bmp "bmp" Gif "gif" Tiff "tiff" WebP "webp" Avif "avif" Pnm "pnm"
     Wav "wav" Aiff "aiff" Au "au" Caf "caf" Flac "flac" Vorbis "vorbis"
     H264 "h264" H265 "h265" Vp8 "vp8" Vp9 "vp9" Av1 "av1" Mjpeg "mjpeg" Mpeg4 "mpeg4"
+}
+
+impl Format {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        decode::Format::ALL.iter().map(|&format| Self::Image(format)).chain(Self::OTHERS.iter().copied())
+    }
 }
 
 impl fmt::Display for Format {
@@ -65,15 +75,15 @@ impl Formats {
                 Some(name) => (name, &mut without),
                 None => (word, &mut with),
             };
-            let format = Format::ALL.iter().find(|format| format.name() == name).ok_or_else(|| {
-                let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+            let format = Format::all().find(|format| format.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = Format::all().map(Format::name).collect();
                 Error::invalid(format!(
                     "`{}` is no format, expected some of {}",
                     name.escape_debug(),
                     known.join(", ")
                 ))
             })?;
-            *bits |= bit(*format);
+            *bits |= bit(format);
         }
         match (with, without) {
             (with, 0) => Ok(Self(with)),
@@ -101,8 +111,9 @@ impl Formats {
     }
 }
 
-const fn bit(format: Format) -> u32 {
-    1 << format as u32
+fn bit(format: Format) -> u32 {
+    let place = Format::all().position(|one| one == format);
+    place.and_then(|place| 1_u32.checked_shl(place as u32)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -113,12 +124,13 @@ mod tests {
     fn a_list_names_what_is_taken_or_what_is_left_out() {
         let taken = |text: &str| {
             let formats = Formats::parse(text).unwrap();
-            let names = Format::ALL.iter().filter(|&&format| formats.check(format).is_ok());
-            names.map(|format| format.name()).collect::<Vec<_>>()
+            let names = Format::all().filter(|&format| formats.check(format).is_ok());
+            names.map(Format::name).collect::<Vec<_>>()
         };
         assert_eq!(taken("jpeg, png"), ["jpeg", "png"]);
         let most = taken("-avif,-av1");
-        assert!(most.len() == Format::ALL.len() - 2 && !most.contains(&"avif") && !most.contains(&"av1"));
+        assert!(most.len() == Format::all().count() - 2 && !most.contains(&"avif") && !most.contains(&"av1"));
+        assert!(Format::all().all(|format| bit(format) != 0), "more formats than bits");
         assert!(Formats::default().is_all() && !Formats::parse("-av1").unwrap().is_all());
         for (wrong, said) in [
             ("", "`` is no format, expected some of jpeg, jpeg2000,"),

@@ -71,6 +71,7 @@ impl PipelineFile {
     }
 
     /// The pipeline as if its author had put every operator on the device that can run there.
+    #[cfg(feature = "testing")]
     #[must_use]
     pub fn moved_to_device(mut self) -> Self {
         super::moved::move_to_device(&mut self.0);

@@ -7,7 +7,10 @@ pub mod branches;
 mod fuse;
 pub mod import;
 pub mod infer;
+#[cfg(feature = "testing")]
 mod moved;
+#[cfg(feature = "testing")]
+mod own_sources;
 pub mod plan;
 mod proto;
 mod sources;

@@ -63,6 +63,7 @@ impl Plan {
     ///
     /// # Errors
     /// Those of type inference.
+    #[cfg(feature = "testing")]
     pub fn unfused(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
         Self::ordered(graph, &operators)

@@ -1,5 +1,6 @@
 //! The operators, by family, and the table of all of them. What an operator is, `operator` says; nothing here knows how
-//! a plan runs them (`executor` does). One file per operator; each can be read without the others.
+//! a plan runs them (`executor` does). One file per operator; each can be read without the others. A family lists its
+//! operators beside their modules.
 
 mod audio;
 #[cfg(feature = "fault-injection")]
@@ -20,4 +21,4 @@ mod sequence;
 mod structure;
 mod table;
 
-pub use table::{OPS, find, fusion, kernels};
+pub use table::{Bound, FAMILIES, OPS, Row, find, fusion, kernels};

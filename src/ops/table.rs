@@ -1,151 +1,56 @@
-//! The table of all operators, and that of their kernels. It must not know what any of them does.
+//! The table of all operators, which the families list, and that of their kernels. It must not know what any of them
+//! does.
+
+use std::sync::LazyLock;
 
 use super::*;
 use crate::gpu::KernelSpec;
 use crate::operator::{Args, Fusion, OpDef};
 use crate::tensor::{Device, ValueType};
 
-/// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[
-    &math::arithmetic::DEF,
-    &audio::audio_resample::DEF,
-    &boxes::bbox_paste::DEF,
-    &boxes::bbox_rotate::DEF,
-    &random::batch_permutation::DEF,
-    &boxes::bb_flip::DEF,
-    #[cfg(feature = "fault-injection")]
-    &boom::DEF,
-    &boxes::box_encoder::DEF,
-    &color::linear::brightness_contrast::BRIGHTNESS_DEF,
-    &color::linear::brightness_contrast::DEF,
-    &math::cast::DEF,
-    &math::cast_like::DEF,
-    &structure::join::CAT,
-    &color::clahe::DEF,
-    &color::color_space_conversion::DEF,
-    &color::linear::color_twist::DEF,
-    &structure::constant::DEF,
-    &color::linear::brightness_contrast::CONTRAST_DEF,
-    &boxes::coord_flip::DEF,
-    &boxes::coord_transform::DEF,
-    &structure::copy::DEF,
-    &geometry::crop::DEF,
-    &geometry::crop_mirror_normalize::DEF,
-    &color::debayer::DEF,
-    &structure::dump_image::DEF,
-    &sequence::element_extract::DEF,
-    &color::equalize::DEF,
-    &geometry::erase::DEF,
-    &structure::expand_dims::DEF,
-    &structure::external_source::DEF,
-    &geometry::resize_crop_mirror::FAST,
-    &filters::filter::DEF,
-    &geometry::flip::DEF,
-    &structure::fill::FULL,
-    &structure::fill::FULL_LIKE,
-    &filters::gaussian_blur::DEF,
-    &structure::get_property::DEF,
-    &geometry::grid_mask::DEF,
-    &color::linear::color_twist::HSV_DEF,
-    &color::linear::color_twist::HUE_DEF,
-    &geometry::displacement::JITTER,
-    &color::jpeg_compression_distortion::DEF,
-    &filters::laplacian::DEF,
-    &math::lookup_table::DEF,
-    &audio::mfcc::DEF,
-    &audio::mel_filter_bank::DEF,
-    &geometry::multi_paste::DEF,
-    &audio::nonsilent_region::DEF,
-    &math::normalize::DEF,
-    &structure::one_hot::DEF,
-    &structure::fill::ONES,
-    &structure::fill::ONES_LIKE,
-    &sequence::optical_flow::DEF,
-    &geometry::pad::DEF,
-    &geometry::paste::DEF,
-    &decode::peek_image_shape::DEF,
-    &sequence::per_frame::DEF,
-    &structure::permute_batch::DEF,
-    &audio::power_spectrum::DEF,
-    &audio::preemphasis_filter::DEF,
-    &random::roi_crop::DEF,
-    &random::bbox_crop::DEF,
-    &random::crop::GENERATOR,
-    &random::crop::RESIZED,
-    &structure::reinterpret::DEF,
-    &structure::reshape::DEF,
-    &geometry::resize::DEF,
-    &geometry::resize_crop_mirror::DEF,
-    &geometry::warp::rotate::DEF,
-    &random::ssd_crop::DEF,
-    &color::linear::color_twist::SATURATION_DEF,
-    &sequence::sequence_rearrange::DEF,
-    &structure::shapes::DEF,
-    &geometry::slice::DEF,
-    &audio::spectrogram::DEF,
-    &geometry::displacement::SPHERE,
-    &structure::squeeze::DEF,
-    &structure::join::STACK,
-    &structure::subscript_dim_check::DEF,
-    &geometry::tensor_resize::DEF,
-    &structure::subscript::DEF,
-    &audio::to_decibels::DEF,
-    &structure::transpose::DEF,
-    &geometry::warp::affine::DEF,
-    &geometry::displacement::WATER,
-    &structure::fill::ZEROS,
-    &structure::fill::ZEROS_LIKE,
-    &structure::conditional::MERGE,
-    &structure::conditional::NOT,
-    &structure::conditional::SPLIT,
-    &structure::conditional::VALIDATE_LOGICAL,
-    &audio::decoders_audio::DEF,
-    &decode::decoders_image::DEF,
-    &decode::decoders_image_crop::DEF,
-    &random::crop::DECODER,
-    &decode::decoders_image_slice::DEF,
-    &decode::decoders_inflate::DEF,
-    &decode::decoders_numpy::DEF,
-    &decode::decoders_video::DEF,
-    &filters::morphology::DILATE,
-    &filters::morphology::ERODE,
-    &filters::median_blur::DEF,
-    &geometry::remap::DEF,
-    &geometry::warp::perspective::DEF,
-    &sequence::inputs_video::DEF,
-    &multimodal::log_mel::DEF,
-    &multimodal::patch_grid::DEF,
-    &multimodal::patchify::DEF,
-    &multimodal::smart_resize::DEF,
-    &multimodal::tile::DEF,
-    &multimodal::tile_grid::DEF,
-    &multimodal::unit_variance::DEF,
-    &random::noise::DEF,
-    &random::salt_and_pepper::DEF,
-    &random::shot::DEF,
-    &random::beta::DEF,
-    &random::choice::DEF,
-    &random::coin_flip::DEF,
-    &random::normal::DEF,
-    &random::uniform::DEF,
-    &math::reductions::MAX,
-    &math::reductions::MEAN,
-    &math::reductions::MEAN_SQUARE,
-    &math::reductions::MIN,
-    &math::reductions::RMS,
-    &math::reductions::STD_DEV,
-    &math::reductions::SUM,
-    &math::reductions::VARIANCE,
-    &boxes::segmentation::random_mask_pixel::DEF,
-    &boxes::segmentation::random_object_bbox::DEF,
-    &boxes::segmentation::select_masks::DEF,
-    &geometry::transforms::combine::DEF,
-    &geometry::transforms::crop::DEF,
-    &geometry::transforms::rotation::DEF,
-    &geometry::transforms::scale::DEF,
-    &geometry::transforms::shear::DEF,
-    &geometry::transforms::translation::DEF,
+/// What bounds the work that a request's values ask of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Each element that is read or written is looked at a number of times that no request decides.
+    Elements,
+    /// It moves nothing.
+    View,
+    /// A named limit of what its arguments may ask for.
+    Limit,
+    /// It says what it takes, and stops in the middle: `bounded.rs` has a case of it.
+    Told,
+    /// It decodes files: `cpu::decode`, `cpu::audio` and `cpu::video` have tests of their own.
+    Decodes,
+    /// Who runs the pipeline feeds it, or it runs on a device alone.
+    Elsewhere,
+}
+
+/// An operator in the list of its family.
+pub type Row = (&'static OpDef, Bound);
+
+/// The operators by their families, the folders here.
+pub const FAMILIES: &[(&str, &[Row])] = &[
+    ("decode", decode::OPERATORS),
+    ("geometry", geometry::OPERATORS),
+    ("color", color::OPERATORS),
+    ("filters", filters::OPERATORS),
+    ("boxes", boxes::OPERATORS),
+    ("math", math::OPERATORS),
+    ("random", random::OPERATORS),
+    ("audio", audio::OPERATORS),
+    ("sequence", sequence::OPERATORS),
+    ("structure", structure::OPERATORS),
+    ("multimodal", multimodal::OPERATORS),
 ];
+
+/// All operators, sorted by name.
+pub static OPS: LazyLock<Vec<&'static OpDef>> = LazyLock::new(|| {
+    let mut all: Vec<_> = FAMILIES.iter().flat_map(|(_, rows)| rows.iter().map(|(op, _)| *op)).collect();
+    #[cfg(feature = "fault-injection")]
+    all.push(&boom::DEF);
+    all.sort_by_key(|op| op.name);
+    all
+});
 
 /// Chains that become one operator.
 fn fusions() -> impl Iterator<Item = &'static Fusion> {
@@ -187,10 +92,10 @@ mod tests {
     use crate::operator::args::Value;
 
     #[test]
-    fn the_table_is_sorted_and_unique() {
-        assert!(OPS.is_sorted_by(|a, b| a.name < b.name));
+    fn names_are_sorted_and_unique() {
+        assert!(OPS.is_sorted_by(|a, b| a.name < b.name) && OPS.len() > 120);
         let mut names = HashSet::new();
-        for op in OPS {
+        for op in OPS.iter() {
             assert!(!op.name.starts_with('_'), "{} keeps its underscore", op.name);
             for name in op.aliases.iter().chain([&op.name]) {
                 assert!(names.insert(*name), "{name} stands twice");
@@ -201,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_argument_is_documented_once() {
-        for op in OPS {
+        for op in OPS.iter() {
             assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
             let mut names = HashSet::new();
             for arg in op.all_args() {

@@ -16,7 +16,7 @@ mod puller;
 mod work;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -99,7 +99,6 @@ pub struct Stream {
     inputs: Vec<(String, Feed)>,
     /// Which source videos are fed to.
     videos: Option<usize>,
-    batch_size: Arc<AtomicUsize>,
     phase: Phase,
     /// Runs the batches in the thread that takes them, if no lanes do.
     executor: Option<Executor>,
@@ -154,7 +153,6 @@ impl Stream {
             }
         }
         let sources: Sources = Arc::new(Mutex::new(made));
-        let batch_size = Arc::new(AtomicUsize::new(batch_size));
         let is_closed = Arc::new(AtomicBool::new(false));
         let executor = if in_callers_thread { executors.pop() } else { None };
         let workers = executors.into_iter().map(|it| worker(it, settings.to_host, Arc::clone(&is_closed)));
@@ -166,7 +164,7 @@ impl Stream {
             sources: Arc::clone(&sources),
             wires: Arc::new(Wires::new(graph)),
             memory: Arc::new(HostPool::default()),
-            batch_size: Arc::clone(&batch_size),
+            batch_size,
             first: settings.first,
             is_closed: Arc::clone(&is_closed),
             lanes,
@@ -183,7 +181,6 @@ impl Stream {
             facts,
             inputs: graph.inputs.iter().map(|input| (input.name.clone(), input.feed)).collect(),
             videos: graph.videos(),
-            batch_size,
             phase: Phase::New,
             executor,
             to_host: settings.to_host,
@@ -242,11 +239,6 @@ impl Stream {
     /// What the pipeline's readers know of their data sets, with their names in the file.
     pub fn readers(&self) -> &[(String, Facts)] {
         &self.facts
-    }
-
-    /// Asks for batches of at most so many samples from now on. Those that were asked for already stay as they are.
-    pub fn set_batch_size(&self, samples: usize) {
-        self.batch_size.store(samples.max(1), Ordering::Relaxed);
     }
 }
 

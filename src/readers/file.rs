@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::list::{self, Filter, Labelled};
+use super::list::{self, Labelled};
+use super::pattern::Filter;
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Layer, Result};
 use crate::limits;
@@ -75,9 +76,9 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         (Some(root), ..) => {
             let is_case_sensitive = args.bool("case_sensitive_filter")?;
             let usual = || IMAGES_AND_SOUND.split(' ').map(str::to_owned).collect();
-            let files =
-                Filter { patterns: strings(args, "file_filters").unwrap_or_else(usual), is_case_sensitive };
-            let folders = strings(args, "dir_filters").map(|patterns| Filter { patterns, is_case_sensitive });
+            let filter = |patterns| Filter::new(patterns, is_case_sensitive);
+            let files = filter(strings(args, "file_filters").unwrap_or_else(usual))?;
+            let folders = strings(args, "dir_filters").map(filter).transpose()?;
             let found = list::in_folders(root, &files, folders.as_ref())?;
             if found.is_empty() {
                 return Err(Error::not_found(format!(

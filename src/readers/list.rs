@@ -3,72 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::pattern::Filter;
 use crate::error::{Error, Result};
 use crate::limits;
 
 /// A file and its label.
 pub(super) type Labelled = (PathBuf, i32);
-
-/// Which names are wanted.
-pub(super) struct Filter {
-    pub(super) patterns: Vec<String>,
-    pub(super) is_case_sensitive: bool,
-}
-
-impl Filter {
-    fn takes(&self, name: &str) -> bool {
-        let folded = |text: &str| if self.is_case_sensitive { text.to_owned() } else { text.to_lowercase() };
-        let name = folded(name);
-        self.patterns.iter().any(|pattern| matches(folded(pattern).as_bytes(), name.as_bytes()))
-    }
-}
-
-/// Whether `name` is as `pattern` says: `*` stands for anything, `?` for one byte, `[a-z]` for one of these.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    // Behind the last star, and where in the name it ended.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        let step = match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p + 1, n));
-                p += 1;
-                continue;
-            }
-            Some(b'?') => Some(p + 1),
-            Some(b'[') => one_of(pattern, p, name[n]),
-            Some(&byte) if byte == name[n] => Some(p + 1),
-            _ => None,
-        };
-        (p, n) = match (step, star) {
-            (Some(next), _) => (next, n + 1),
-            (None, Some((behind, taken))) => {
-                star = Some((behind, taken + 1));
-                (behind, taken + 1)
-            }
-            (None, None) => return false,
-        };
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
-}
-
-/// Behind the class that begins at `start`, if `byte` is in it.
-fn one_of(pattern: &[u8], start: usize, byte: u8) -> Option<usize> {
-    let body = pattern.get(start + 1..)?;
-    let negated = matches!(body.first(), Some(b'!' | b'^'));
-    let body = if negated { &body[1..] } else { body };
-    let end = body.iter().skip(1).position(|&b| b == b']')? + 1;
-    let (mut i, mut is_in) = (0, false);
-    while i < end {
-        let (low, high, length) = match body.get(i + 1..i + 3) {
-            Some([b'-', high]) if i + 2 < end => (body[i], *high, 3),
-            _ => (body[i], body[i], 1),
-        };
-        is_in |= (low..=high).contains(&byte);
-        i += length;
-    }
-    (is_in != negated).then_some(start + 1 + usize::from(negated) + end + 1)
-}
 
 /// The files of the folders of `root` that are wanted, as paths below it; the label is the number of the folder, in
 /// order of their names.
@@ -191,7 +131,7 @@ mod tests {
         for name in ["b/c/1.npy", "a.npy", "b/0.npy", "b/x.txt"] {
             std::fs::write(root.join(name), b"").unwrap();
         }
-        let files = Filter { patterns: vec!["*.npy".to_owned()], is_case_sensitive: true };
+        let files = Filter::new(["*.npy".to_owned()], true).unwrap();
         let names = ["a.npy", "b/0.npy", "b/c/1.npy"].map(|name| root.join(name).display().to_string());
         assert_eq!(below(&root, &files).unwrap(), names);
         assert!(below(Path::new("/nowhere"), &files).unwrap().is_empty());
@@ -199,25 +139,5 @@ mod tests {
         // The system follows some links only.
         assert!(below(&root, &files).is_ok_and(|found| found.len() > 3) || below(&root, &files).is_err());
         std::fs::remove_dir_all(&root).unwrap();
-    }
-
-    #[test]
-    fn patterns() {
-        let holds = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
-        for (pattern, name) in [
-            ("*.jpg", "a.jpg"),
-            ("a?c", "abc"),
-            ("*", ""),
-            ("[a-c]x*", "bx1"),
-            ("[!a]b", "cb"),
-            ("a*b*c", "aXbYbZc"),
-        ] {
-            assert!(holds(pattern, name), "{pattern} {name}");
-        }
-        for (pattern, name) in
-            [("*.jpg", "a.jpeg"), ("a?c", "ac"), ("[a-c]x", "dx"), ("[!a]b", "ab"), ("[a", "a"), ("", "a")]
-        {
-            assert!(!holds(pattern, name), "{pattern} {name}");
-        }
     }
 }

@@ -10,7 +10,7 @@
 //! caffe.rs, caffe2.rs  images and labels of databases               lmdb.rs     where they are
 //! csv.rs        files and labels of a table                        sequence.rs, nemo_asr.rs  frames of folders, speech
 //! numpy.rs      arrays                                              coco.rs, annotations.rs  images with boxes
-//! pieces.rs     open files of many samples, and the bytes of one
+//! pieces.rs     open files of many samples, and the bytes of one    pattern.rs  which names are wanted
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
 //! video.rs      sequences of videos       video_list.rs, video_samples.rs  which    video_files.rs  open files
 //! video_resize.rs  the same, resized
@@ -31,6 +31,7 @@ mod mxnet;
 mod nemo_asr;
 mod numpy;
 mod order;
+mod pattern;
 mod pieces;
 mod reader;
 mod records;

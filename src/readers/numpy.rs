@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::file::{read_file, strings};
-use super::list::{self, Filter};
+use super::list;
+use super::pattern::Filter;
 use super::pieces::text;
 use super::{Dataset, ReaderDef, Tensor};
 use crate::cpu::npy::Npy;
@@ -68,7 +69,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
         (None, None, Some(root)) => {
             let pattern = args.string("file_filter")?.to_owned();
-            let filter = Filter { patterns: vec![pattern], is_case_sensitive: true };
+            let filter = Filter::new([pattern], true)?;
             let paths = list::below(Path::new(root), &filter)?;
             let names = paths.iter().map(|path| found(root, path)).collect();
             (paths, names)
@@ -124,23 +125,11 @@ fn array(file: &Tensor, memory: &Arc<HostPool>) -> Result<Tensor> {
             let mut buffer = memory.take(bytes.len())?;
             let to = buffer.bytes_mut().get_mut(..bytes.len()).unwrap_or_default();
             let array = Npy { dtype, shape: shape.clone(), is_fortran, bytes };
-            in_order(&array, to);
+            array.copy_to(to);
             Sample::Pooled(Arc::new(buffer), 0..array.bytes.len())
         }
     };
     Ok(Tensor { dtype, shape, bytes, source: String::new() })
-}
-
-/// The elements of `array` row by row.
-fn in_order(array: &Npy<'_>, to: &mut [u8]) {
-    if !array.is_fortran {
-        to.copy_from_slice(array.bytes);
-        return;
-    }
-    let size = array.dtype.size();
-    for (to, place) in to.chunks_exact_mut(size).zip(array.places()) {
-        to.copy_from_slice(array.bytes.get(place * size..(place + 1) * size).unwrap_or_default());
-    }
 }
 
 #[cfg(test)]

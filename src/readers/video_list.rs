@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::pattern::Filter;
 use super::{file, list};
 use crate::cpu::video::Video;
 use crate::error::{Error, Result};
@@ -79,9 +80,8 @@ pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
             Ok(names.into_iter().zip(labels).map(whole).collect())
         }
         (None, Some(root), None) => {
-            let all = list::Filter { patterns: vec!["*".to_owned()], is_case_sensitive: true };
             let root = Path::new(root);
-            let found = list::in_folders(root, &all, None)?;
+            let found = list::in_folders(root, &Filter::all(), None)?;
             Ok(found.into_iter().map(|(path, label)| Listed::whole(root.join(path), label)).collect())
         }
         (None, None, Some(list)) => of_list(Path::new(list)),

@@ -160,7 +160,7 @@ fn batches_in_any_order_draw_the_same_numbers_on_the_device() {
 /// Numbers per frame would be drawn by the frames before, which depend on the data.
 #[test]
 fn operators_that_draw_numbers_take_no_arguments_per_frame() {
-    for op in ops::OPS {
+    for op in ops::OPS.iter() {
         let has = |f: &dyn Fn(&operator::ArgSpec) -> bool| op.all_args().any(f);
         assert!(!has(&|spec| spec.name == "seed") || !has(&|spec| spec.per_frame), "{}", op.name);
     }

@@ -5,6 +5,7 @@
 mod abi;
 mod circles;
 mod comments;
+mod counts;
 mod dali;
 mod defaults;
 mod docs;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gesso::operator::{ArgSpec, DefaultValue, EVERYWHERE, OpDef};
-use gesso::ops::OPS;
+use gesso::ops::{self, OPS};
 use gesso::readers::{READERS, SHARED};
 
 use crate::dali::{self, DIFFERENT, MISSING};
@@ -44,23 +44,14 @@ const FAMILIES: &[(&str, &str)] = &[
     ("structure", "Shapes, batches and conditionals"),
 ];
 
-/// The family of each operator, in the order of `OPS`: where `src/ops/table.rs` finds it.
-fn families() -> Vec<String> {
-    let table = std::fs::read_to_string(crate::root().join("src/ops/table.rs")).unwrap();
-    let entries = table.lines().filter_map(|line| line.strip_prefix("    &")?.split_once("::"));
-    let found: Vec<String> =
-        entries.map(|(family, _)| family.to_owned()).filter(|name| name != "boom").collect();
-    assert_eq!(found.len(), OPS.len(), "a line of the table that is not read");
-    found
-}
-
 fn index() -> String {
     let mut text = String::new();
-    let families = families();
-    assert!(families.iter().all(|name| FAMILIES.iter().any(|(known, _)| known == name)), "{families:?}");
+    let families: BTreeMap<_, _> = ops::FAMILIES.iter().copied().collect();
+    assert_eq!(families.len(), FAMILIES.len());
     for (family, heading) in FAMILIES {
         text += &format!("## {heading}\n\n| operator | on | what it does |\n| --- | --- | --- |\n");
-        for (op, _) in OPS.iter().zip(&families).filter(|(_, name)| name == family) {
+        let family = families[family];
+        for op in OPS.iter().filter(|op| family.iter().any(|(one, _)| one.name == op.name)) {
             let devices = op.placements().join(", ");
             text += &format!("| [`{}`](#{}) | {devices} | {} |\n", op.name, anchor(op.name), cell(op.doc));
         }

@@ -1,12 +1,13 @@
 """Readers: what they find, and the order in which they give it."""
 
+import os
 import threading
 import time
 
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def
-from gesso._readers import random, storage
+from gesso._readers import files, random, storage
 from gesso._readers.order import Order
 
 
@@ -79,6 +80,28 @@ def test_paths_are_texts(folder):
         return fn.readers.file(file_root=folder, file_filters=["*.npy"])[1]
 
     assert define().run()[0].as_array().ravel().tolist() == [0, 0, 1, 1]
+
+
+def test_patterns_take_what_dali_takes(tmp_path):
+    """What DALI 2.4 answers: the C library's `fnmatch`."""
+    (tmp_path / "class").mkdir()
+    for name in ("a", "b", "*", "[a", "]", "5", "a\u00e9c", "abc", "{a,b}", "-", "X.JPG"):
+        (tmp_path / "class" / name).write_bytes(b"1")
+    for pattern, expected in [
+        ("[a", ["[a"]),
+        ("[^a]", ["*", "-", "5", "]", "b"]),
+        ("[!a]", ["*", "-", "5", "]", "b"]),
+        (r"\*", ["*"]),
+        ("[[:digit:]]", ["5"]),
+        ("[]a]", ["]", "a"]),
+        ("{a,b}", ["{a,b}"]),
+        ("[a-]", ["-", "a"]),
+        ("**bc", ["abc"]),
+        ("x.jpg", ["X.JPG"]),
+    ]:
+        found = files.in_folders(str(tmp_path), [pattern], case_sensitive=False)
+        assert [os.path.basename(path) for path, _ in found] == expected, pattern
+    assert not files.in_folders(str(tmp_path), ["x.jpg"], case_sensitive=True)
 
 
 @pytest.mark.parametrize("given", [{"labels": [1, 2, 3, 4]}, {"file_filters": []}, {"dir_filters": []}])

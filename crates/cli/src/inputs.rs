@@ -5,13 +5,13 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gesso::cpu::npy::Npy;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::Input;
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 
 use crate::names::files;
-use crate::npy;
 use crate::terminal::read_file;
 
 /// One sample of one input.
@@ -52,12 +52,12 @@ pub(crate) struct Loaded {
 impl Value {
     fn read(path: &Path, input: &Input) -> Result<Self> {
         let file = read_file(path, limits::MAX_SAMPLE_BYTES)?;
-        let (dtype, shape, start) = if path.extension().is_some_and(|extension| extension == "npy") {
-            npy::parse(&file).context(|| format!("`{}`", path.display()))?
+        let array = if path.extension().is_some_and(|extension| extension == "npy") {
+            Npy::parse(&file).context(|| format!("`{}`", path.display()))?
         } else if input.dtype.is_none_or(|dtype| dtype == DType::U8)
             && input.ndim.is_none_or(|ndim| ndim == 1)
         {
-            (DType::U8, Shape::from([file.len()]), 0)
+            Npy { dtype: DType::U8, shape: Shape::from([file.len()]), is_fortran: false, bytes: &file }
         } else {
             return Err(Error::invalid(format!(
                 "`{}` is a file of bytes, but input `{}` takes {}{}: give it an array of numpy (`.npy`)",
@@ -67,21 +67,22 @@ impl Value {
                 input.ndim.map_or(String::new(), |ndim| format!(" of {ndim} dimensions"))
             )));
         };
+        let (dtype, bytes) = (array.dtype, array.bytes.len());
         let fits = input.dtype.is_none_or(|expected| expected == dtype)
-            && input.ndim.is_none_or(|expected| expected == shape.len());
+            && input.ndim.is_none_or(|expected| expected == array.shape.len());
         if !fits {
             return Err(Error::invalid(format!(
-                "`{}` is {dtype} of shape {shape}, but input `{}` takes {}{}",
+                "`{}` is {dtype} of shape {}, but input `{}` takes {}{}",
                 path.display(),
+                array.shape,
                 input.name,
                 input.dtype.map_or("any type", DType::name),
                 input.ndim.map_or(String::new(), |ndim| format!(" of {ndim} dimensions"))
             )));
         }
-        let elements = file.get(start..).unwrap_or_default();
-        let mut words = vec![0; elements.len().div_ceil(8)];
-        bytemuck::cast_slice_mut(&mut words)[..elements.len()].copy_from_slice(elements);
-        Ok(Self { path: path.to_owned(), dtype, shape, words, bytes: elements.len() })
+        let mut words = vec![0; bytes.div_ceil(8)];
+        array.copy_to(&mut bytemuck::cast_slice_mut(&mut words)[..bytes]);
+        Ok(Self { path: path.to_owned(), dtype, shape: array.shape, words, bytes })
     }
 
     fn bytes(&self) -> &[u8] {

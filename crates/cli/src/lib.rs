@@ -12,7 +12,6 @@ mod inputs;
 mod inspect;
 mod install;
 mod names;
-mod npy;
 mod operators;
 mod preview;
 mod progress;

@@ -1,6 +1,7 @@
 """Lists of files: by folders, by a text file, or as they are given."""
 
-import fnmatch
+import ctypes
+import functools
 import os
 
 from . import storage
@@ -10,10 +11,21 @@ IMAGES_AND_SOUND = (
 )
 
 
+# FNM_CASEFOLD of <fnmatch.h>.
+_ANY_CASE = 16
+
+
+@functools.cache
+def _fnmatch():
+    """The C library's function, which DALI asks, and the library: Python's own knows neither `[^a]` nor `\\*`."""
+    function = ctypes.CDLL(None).fnmatch
+    function.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
+    return function
+
+
 def _matches(name, patterns, case_sensitive):
-    if not case_sensitive:
-        name, patterns = name.lower(), [pattern.lower() for pattern in patterns]
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    flags, matches = 0 if case_sensitive else _ANY_CASE, _fnmatch()
+    return any(matches(os.fsencode(pattern), os.fsencode(name), flags) == 0 for pattern in patterns)
 
 
 def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):

@@ -129,10 +129,12 @@ class _File:
     ends the process."""
 
     def __init__(self, file, size):
-        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        version = np.lib.format.read_magic(file)
+        first, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        # The third differs from the second in names of fields, which arrays of numbers do not have.
+        read_header = {1: first, 2: later, 3: later}
+        version, _ = np.lib.format.read_magic(file)
         if version not in read_header:
-            raise ValueError(f"the version {version} of the format is not one of numbers")
+            raise ValueError(f"a file of version {version}, expected 1 to 3")
         with _PARSING:
             self.shape, self._is_reversed, self.dtype = read_header[version](file)
         self.ndim, self._file, self._start = len(self.shape), file, file.tell()

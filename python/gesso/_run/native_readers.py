@@ -24,8 +24,6 @@ from .python_nodes import failed
 _LANES_OF_GPU = 4
 # Threads of a pipeline that names no number.
 _THREADS = 4
-# What a file's list says otherwise here than in the library: patterns with more than stars.
-_WILD = set("?[")
 # Readers that the library has, and their arguments that are paths.
 _PATHS = {
     File: ("file_root", "file_list", "files"),
@@ -68,14 +66,7 @@ def _is_local(node):
     root = node.values_of("file_root")
     given = [node.values_of(name) or [] for name in _LISTS]
     listed = [path for paths in given for path in ([paths] if isinstance(paths, str) else paths)]
-    patterns = [
-        *(node.values_of("file_filters") or ()),
-        *(node.values_of("dir_filters") or ()),
-        node.values_of("file_filter", ""),
-    ]
     if root == "" or any(map(storage.is_remote, _paths(node))):
-        return False
-    if any(_WILD & set(pattern) for pattern in patterns):
         return False
     try:
         # A list may name files in an object store.

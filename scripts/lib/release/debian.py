@@ -2,6 +2,9 @@
 
 The plugin is in /usr/lib/gesso, and a link to it where NVIDIA's images have Triton's backends. DALI's name is nobody's
 to take without being asked: `gesso install --as-dali` does that.
+
+Not by cargo-deb: it packs files of a folder, of which links must lead somewhere, and is built of 77 crates for each
+release. What is packed here are the entries that the other archive has, too.
 """
 
 import email.utils

@@ -1,4 +1,7 @@
-"""The terms of all parts in one text: which part is under which, and every text once."""
+"""The terms of all parts in one text: which part is under which, and every text once.
+
+Not by cargo-about: it knows crates, but not the C that they bring along, nor what rustc and zig's linker add.
+"""
 
 import html
 import re

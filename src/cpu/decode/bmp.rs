@@ -6,12 +6,27 @@ mod runs;
 use multiversion::multiversion;
 
 use super::color::Luma;
+use super::effort::{Cost, Measures, STORED_BYTE};
+use super::format::ImageFormat;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
 
 use header::{Coding, File, Mask};
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "BMP",
+    parameter: "bmp",
+    is_one: |bytes| matches!(bytes, [b'B', b'M', ..]),
+    header,
+    decode: |_, bytes, job, out| decode(bytes, job, out),
+    effort: |image: &Measures<'_>| Cost {
+        nanoseconds: (image.stored + image.length) * STORED_BYTE,
+        scratch: image.stored,
+    },
+};
 
 /// Reads a header. A palette of grays makes a gray image.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {

@@ -1,50 +1,64 @@
-//! Which format an encoded image has, by its first bytes. It must not know what follows them.
+//! What the file of an image format says of it, and which format an encoded image has by its first bytes. It must not
+//! know what follows them.
 
 use std::fmt;
 
-use crate::cpu::atoms::atoms;
+use super::effort::{Cost, Measures};
+use super::{Decoder, Format, Header, Job};
 use crate::error::{Error, Result};
 
-/// A file format that can be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Format {
-    Jpeg,
-    Png,
-    Bmp,
-    Gif,
-    Tiff,
-    WebP,
-    Avif,
-    Jpeg2000,
-    JpegXl,
-    /// Netpbm's `P1` to `P6`.
-    Pnm,
+/// A format, as its own file describes it.
+pub(super) struct ImageFormat {
+    /// Its name in errors.
+    pub(super) name: &'static str,
+    /// Its name in the parameter `formats`.
+    pub(super) parameter: &'static str,
+    /// Whether a file begins as one of it.
+    pub(super) is_one: fn(&[u8]) -> bool,
+    /// Reads the header; pixels may be missing.
+    pub(super) header: fn(&[u8]) -> Result<Header>,
+    /// Decodes what the job asks for to memory whose size was checked.
+    pub(super) decode: fn(&Decoder, &[u8], &Job<'_>, &mut [u8]) -> Result<()>,
+    /// What that is expected to take, from the header.
+    pub(super) effort: fn(&Measures<'_>) -> Cost,
+}
+
+/// Makes `Format` of the formats, each with the module whose `FORMAT` describes it.
+macro_rules! image_formats {
+    ($($format:ident $module:ident)*) => {
+        /// A file format that can be decoded.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the names say it")]
+        pub enum Format {
+            $($format),*
+        }
+
+        impl Format {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$format),*];
+
+            /// What its file says.
+            fn row(self) -> &'static format::ImageFormat {
+                match self {
+                    $(Self::$format => &$module::FORMAT),*
+                }
+            }
+        }
+    };
+}
+pub(super) use image_formats;
+
+impl Format {
+    /// Its name in the parameter `formats`.
+    pub fn parameter(self) -> &'static str {
+        self.row().parameter
+    }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Jpeg => "JPEG",
-            Format::Png => "PNG",
-            Format::Bmp => "BMP",
-            Format::Gif => "GIF",
-            Format::Tiff => "TIFF",
-            Format::WebP => "WebP",
-            Format::Avif => "AVIF",
-            Format::Jpeg2000 => "JPEG 2000",
-            Format::JpegXl => "JPEG XL",
-            Format::Pnm => "PNM",
-        })
+        f.write_str(self.row().name)
     }
-}
-
-/// Whether the box `ftyp` that `bytes` begin with has a brand of AVIF, or is cut off behind one.
-fn is_avif(bytes: &[u8]) -> bool {
-    let brands = atoms(bytes).next().map(|ftyp| ftyp.body).unwrap_or_default();
-    // Between the first one and those that it is compatible with stands a version.
-    let (brands, _) = brands.as_chunks();
-    brands.iter().enumerate().any(|(place, brand)| place != 1 && [b"avif", b"avis"].contains(&brand))
 }
 
 /// Bytes that an error shows of an input of unknown format.
@@ -55,21 +69,14 @@ const SHOWN_BYTES: usize = 12;
 /// # Errors
 /// When there are no bytes, when the format is known but not supported, and when it is unknown.
 pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
+    if bytes.is_empty() {
+        return Err(Error::invalid("empty input, expected an encoded image"));
+    }
+    if let Some(format) = Format::ALL.iter().find(|format| (format.row().is_one)(bytes)) {
+        return Ok(*format);
+    }
     let unsupported = match bytes {
-        [] => return Err(Error::invalid("empty input, expected an encoded image")),
-        [0xFF, 0xD8, ..] => return Ok(Format::Jpeg),
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => return Ok(Format::Png),
-        [b'B', b'M', ..] => return Ok(Format::Bmp),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => return Ok(Format::Gif),
-        [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => return Ok(Format::Tiff),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => return Ok(Format::WebP),
-        [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n' | b'#', ..] => return Ok(Format::Pnm),
         [b'P', b'7', b'\n', ..] => "PAM",
-        [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => {
-            return Ok(Format::Jpeg2000);
-        }
-        [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => return Ok(Format::JpegXl),
-        [_, _, _, _, b'f', b't', b'y', b'p', ..] if is_avif(bytes) => return Ok(Format::Avif),
         [_, _, _, _, b'f', b't', b'y', b'p', b'h' | b'm', ..] => "HEIF",
         _ => {
             let first: Vec<String> = bytes.iter().take(SHOWN_BYTES).map(|b| format!("{b:02x}")).collect();
@@ -80,7 +87,47 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
             )));
         }
     };
+    let known: Vec<&str> = Format::ALL.iter().map(|format| format.row().name).collect();
     Err(Error::unsupported(format!(
-        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, JPEG XL, PNG, BMP, GIF, TIFF, WebP, AVIF, PNM"
+        "images of format {unsupported} are not supported, expected one of {}",
+        known.join(", ")
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_of_two_formats() {
+        let beginnings: [&[u8]; 16] = [
+            b"\xff\xd8\xff",
+            b"\x89PNG\r\n\x1a\n",
+            b"BM",
+            b"GIF89a",
+            b"GIF87a",
+            b"II*\0",
+            b"MM\0+",
+            b"RIFF\0\0\0\0WEBP",
+            b"P1\n",
+            b"P6#",
+            b"\0\0\0\x0cjP  ",
+            b"\xff\x4f\xff\x51",
+            b"\xff\x0a",
+            b"\0\0\0\x0cJXL ",
+            b"\0\0\0\x10ftypavif\0\0\0\0",
+            b"\0\0\0\x14ftypmif1\0\0\0\0avis",
+        ];
+        let mut found = Vec::new();
+        for bytes in beginnings {
+            let of: Vec<Format> =
+                Format::ALL.iter().copied().filter(|format| (format.row().is_one)(bytes)).collect();
+            assert_eq!(of.len(), 1, "{bytes:?} is {of:?}");
+            assert_eq!(detect(bytes).unwrap(), of[0]);
+            found.extend(of);
+        }
+        assert!(Format::ALL.iter().all(|format| found.contains(format)));
+        let error = detect(b"\0\0\0\x10ftypheic\0\0\0\0").unwrap_err().to_string();
+        assert!(error.contains("format HEIF are not supported, expected one of JPEG, JPEG 2000"), "{error}");
+    }
 }

@@ -4,6 +4,8 @@ use image::ImageDecoder;
 use image::codecs::gif::GifDecoder;
 
 use super::color::Luma;
+use super::effort::{Cost, Measures};
+use super::format::ImageFormat;
 use super::orientation::Orientation;
 use super::raster::{failed, read_pixels, scratch_limits, truncated_header};
 use super::watched::Watched;
@@ -13,6 +15,25 @@ use crate::error::Result;
 
 /// Red, green, blue, and whether the frame covers a place.
 const CHANNELS: usize = 4;
+
+/// Nanoseconds for each pixel: its codes, and the colours that they name; and for each of its codes, which may be more
+/// than there are pixels.
+const PIXEL: f64 = 20.0;
+const CODE: f64 = 34.0;
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "GIF",
+    parameter: "gif",
+    is_one: |bytes| matches!(bytes, [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..]),
+    header,
+    decode: |_, bytes, job, out| decode(bytes, job, out),
+    effort: |image: &Measures<'_>| Cost {
+        nanoseconds: image.pixels * PIXEL + codes(image.bytes) as f64 * CODE,
+        // Its pixels with alpha, and those of a frame that is smaller.
+        scratch: 8.0 * image.pixels,
+    },
+};
 
 /// Reads a header: the size of the canvas, on which the first frame lies.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use hayro_jpeg2000::{ComponentData, DecodeError, DecodeSettings, DecoderContext, Image};
 
 use super::color::Luma;
+use super::effort::{Cost, Measures};
+use super::format::ImageFormat;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::{Header, Job};
@@ -28,6 +30,23 @@ const MAX_BITS: u8 = 16;
 /// codestream.
 const WITHOUT_CHROMA: &[u8] = b"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14ftypjp2 \0\0\0\0jp2 \
     \0\0\0\x17jp2h\0\0\0\x0Fcolr\x01\0\0\0\0\0\x10\0\0\0\0jp2c";
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "JPEG 2000",
+    parameter: "jpeg2000",
+    is_one: |bytes| matches!(bytes, [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..]),
+    header,
+    decode: |_, bytes, job, out| decode(bytes, job, out),
+    effort: expected,
+};
+
+fn expected(image: &Measures<'_>) -> Cost {
+    let (taken, nanoseconds) = price(image.bytes);
+    // The samples are never the output at once.
+    let samples = if image.is_output { image.stored } else { 0.0 };
+    Cost { nanoseconds, scratch: samples + taken }
+}
 
 fn failed(error: DecodeError) -> Error {
     Error::invalid(format!("damaged: {error}"))
@@ -93,7 +112,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 
 /// What decoding takes: bytes beside the samples that are made of what the crate gives, and nanoseconds. Nothing where
 /// it will be refused.
-pub(super) fn price(bytes: &[u8]) -> (f64, f64) {
+fn price(bytes: &[u8]) -> (f64, f64) {
     let price = Boxes::read(bytes).and_then(|boxes| price::price(boxes.codestream));
     price.map_or((0.0, 0.0), |price| (price.bytes as f64, price.nanoseconds))
 }

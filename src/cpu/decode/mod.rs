@@ -45,7 +45,6 @@ mod webp;
 
 use std::time::Duration;
 
-use crate::cpu::formats;
 use crate::deadline::Watch;
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -53,10 +52,23 @@ use crate::tensor::DType;
 
 pub use color::Scaling;
 pub use effort::effort;
-pub use format::Format;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
 pub use picture::{View, stored_window};
+
+// The order is that in which a file is asked whether it is one of them. Each has a file with its `FORMAT`.
+format::image_formats! {
+    Jpeg jpeg
+    Jpeg2000 jpeg2000
+    JpegXl jpeg_xl
+    Png png
+    Bmp bmp
+    Gif gif
+    Tiff tiff
+    WebP webp
+    Pnm pnm
+    Avif avif
+}
 
 /// Channels of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -194,19 +206,7 @@ impl Header {
 /// when the image has more than [`limits::MAX_IMAGE_PIXELS`] pixels or none.
 pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
     let format = format::detect(bytes)?;
-    let header = match format {
-        Format::Jpeg => jpeg::header(bytes),
-        Format::Png => png::header(bytes),
-        Format::Bmp => bmp::header(bytes),
-        Format::Gif => gif::header(bytes),
-        Format::Tiff => tiff::header(bytes),
-        Format::WebP => webp::header(bytes),
-        Format::Avif => avif::header(bytes),
-        Format::Jpeg2000 => jpeg2000::header(bytes),
-        Format::JpegXl => jpeg_xl::header(bytes),
-        Format::Pnm => pnm::header(bytes),
-    }
-    .context(|| format!("`{format}` image"))?;
+    let header = (format.row().header)(bytes).context(|| format!("`{format}` image"))?;
     check_size(header.width as u64, header.height as u64)?;
     let orientation = if adjust_orientation { header.orientation } else { Orientation::default() };
     let (width, height) = match orientation.transposes() {
@@ -217,20 +217,8 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
 }
 
 /// The format of a file, as its first bytes say; `None` where it is none that is decoded.
-pub fn file_format(bytes: &[u8]) -> Option<formats::Format> {
-    use formats::Format as F;
-    Some(match format::detect(bytes).ok()? {
-        Format::Jpeg => F::Jpeg,
-        Format::Png => F::Png,
-        Format::Bmp => F::Bmp,
-        Format::Gif => F::Gif,
-        Format::Tiff => F::Tiff,
-        Format::WebP => F::WebP,
-        Format::Avif => F::Avif,
-        Format::Jpeg2000 => F::Jpeg2000,
-        Format::JpegXl => F::JpegXl,
-        Format::Pnm => F::Pnm,
-    })
+pub fn file_format(bytes: &[u8]) -> Option<Format> {
+    format::detect(bytes).ok()
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {
@@ -394,18 +382,7 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
-        let decoded = match whole.format {
-            Format::Jpeg => self.jpeg.decode(bytes, &job, out),
-            Format::Png => png::decode(bytes, &job, out),
-            Format::Bmp => bmp::decode(bytes, &job, out),
-            Format::Gif => gif::decode(bytes, &job, out),
-            Format::Tiff => tiff::decode(bytes, &self.jpeg, &job, out),
-            Format::WebP => webp::decode(bytes, &job, out),
-            Format::Avif => avif::decode(bytes, &job, out),
-            Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
-            Format::JpegXl => jpeg_xl::decode(bytes, &job, out),
-            Format::Pnm => pnm::decode(bytes, &job, out),
-        };
+        let decoded = (whole.format.row().decode)(self, bytes, &job, out);
         // That a decoder was interrupted looks like damage.
         decoded
             .or_else(|error| conditions.watch.check().and(Err(error)))

@@ -6,11 +6,26 @@ use image::ImageDecoder;
 use image::codecs::pnm::{PnmDecoder, PnmSubtype, SampleEncoding};
 
 use super::color::Luma;
+use super::effort::{Cost, Measures, STORED_BYTE};
+use super::format::ImageFormat;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::raster::{failed, read_pixels, truncated_header};
 use super::{Header, Job};
 use crate::error::{Error, Result};
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "PNM",
+    parameter: "pnm",
+    is_one: |bytes| matches!(bytes, [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n' | b'#', ..]),
+    header,
+    decode: |_, bytes, job, out| decode(bytes, job, out),
+    effort: |image: &Measures<'_>| Cost {
+        nanoseconds: (image.stored + image.length) * STORED_BYTE,
+        scratch: image.stored,
+    },
+};
 
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {

@@ -3,6 +3,8 @@
 use webp::{BitstreamFeatures, Decoder, WebPImage};
 
 use super::color::Luma;
+use super::effort::{Cost, Measures};
+use super::format::ImageFormat;
 use super::orientation::{Orientation, from_exif_block};
 use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job};
@@ -14,6 +16,23 @@ const CHUNKS_AT: usize = 12;
 /// Bytes of a chunk's name and length, and of a frame's place, size and flags before its own chunks.
 const CHUNK_HEADER: usize = 8;
 const FRAME_HEADER: usize = 16;
+
+/// Nanoseconds for each pixel of a lossy one, which takes longer than others.
+const PIXEL: f64 = 17.0;
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "WebP",
+    parameter: "webp",
+    is_one: |bytes| matches!(bytes, [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..]),
+    header,
+    decode: |_, bytes, job, out| decode(bytes, job, out),
+    effort: |image: &Measures<'_>| Cost {
+        nanoseconds: image.pixels * PIXEL,
+        // Of a lossless one what was decoded, and its pixels.
+        scratch: 8.0 * image.pixels,
+    },
+};
 
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {

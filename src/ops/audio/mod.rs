@@ -11,6 +11,7 @@ pub(super) mod preemphasis_filter;
 pub(super) mod spectrogram;
 pub(super) mod to_decibels;
 
+use super::table::{Bound, Row};
 use crate::cpu::audio::level::Level;
 use crate::cpu::audio::resample::Resampler;
 use crate::error::{Error, Result};
@@ -18,6 +19,19 @@ use crate::gpu::KernelSpec;
 use crate::operator::shared::dtypes;
 use crate::operator::{Arg, SampleInputs};
 use crate::tensor::DType;
+
+/// The operators of the family, in the order of their modules, and what bounds their work.
+pub(super) const OPERATORS: &[Row] = &[
+    (&audio_resample::DEF, Bound::Told),
+    (&decoders_audio::DEF, Bound::Decodes),
+    (&mel_filter_bank::DEF, Bound::Told),
+    (&mfcc::DEF, Bound::Told),
+    (&nonsilent_region::DEF, Bound::Elements),
+    (&power_spectrum::DEF, Bound::Elements),
+    (&preemphasis_filter::DEF, Bound::Elements),
+    (&spectrogram::DEF, Bound::Told),
+    (&to_decibels::DEF, Bound::Elements),
+];
 
 /// Those that tests compile.
 pub(super) fn kernels() -> Vec<KernelSpec> {

@@ -87,8 +87,8 @@ impl Operator for DecodersNumpy {
         io.for_each_sample(cx, |sample| {
             let (input, output) = sample.unary()?;
             let array = Npy::parse(input.as_slice::<u8>()?)?;
-            if array.dtype == output.dtype && !array.is_fortran {
-                output.bytes.copy_from_slice(array.bytes);
+            if array.dtype == output.dtype {
+                array.copy_to(output.bytes);
                 return Ok(());
             }
             dispatch!(array.dtype, S => {

@@ -8,3 +8,16 @@ pub(super) mod decoders_inflate;
 pub(super) mod decoders_numpy;
 pub(super) mod decoders_video;
 pub(super) mod peek_image_shape;
+
+use super::table::{Bound, Row};
+
+/// The operators of the family, in the order of their modules, and what bounds their work.
+pub(super) const OPERATORS: &[Row] = &[
+    (&decoders_image::DEF, Bound::Decodes),
+    (&decoders_image_crop::DEF, Bound::Decodes),
+    (&decoders_image_slice::DEF, Bound::Decodes),
+    (&decoders_inflate::DEF, Bound::Told),
+    (&decoders_numpy::DEF, Bound::Decodes),
+    (&decoders_video::DEF, Bound::Decodes),
+    (&peek_image_shape::DEF, Bound::Decodes),
+];

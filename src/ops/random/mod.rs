@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
+use super::table::{Bound, Row};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::random::{BatchRandom, Elements, Philox, Seed};
 use crate::deadline::{Effort, Watch};
@@ -34,6 +35,25 @@ use crate::operator::shared::shape_arg::ShapeArg;
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType};
 use gpu::Draw;
+
+/// The operators of the family, in the order of their modules, and what bounds their work.
+pub(super) const OPERATORS: &[Row] = &[
+    (&batch_permutation::DEF, Bound::Elements),
+    (&bbox_crop::DEF, Bound::Limit),
+    (&beta::DEF, Bound::Told),
+    (&choice::DEF, Bound::Limit),
+    (&coin_flip::DEF, Bound::Told),
+    (&crop::DECODER, Bound::Decodes),
+    (&crop::GENERATOR, Bound::Limit),
+    (&crop::RESIZED, Bound::Told),
+    (&noise::DEF, Bound::Told),
+    (&normal::DEF, Bound::Told),
+    (&roi_crop::DEF, Bound::Limit),
+    (&salt_and_pepper::DEF, Bound::Told),
+    (&shot::DEF, Bound::Told),
+    (&ssd_crop::DEF, Bound::Limit),
+    (&uniform::DEF, Bound::Told),
+];
 
 /// The argument of every operator with random numbers.
 pub(super) const SEED: ArgSpec = ArgSpec::int("seed", "start of the random numbers")

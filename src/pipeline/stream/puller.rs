@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use parking_lot::Mutex;
@@ -36,7 +36,7 @@ pub(super) struct Puller {
     pub(super) wires: Arc<Wires>,
     /// Memory that sources may use.
     pub(super) memory: Arc<HostPool>,
-    pub(super) batch_size: Arc<AtomicUsize>,
+    pub(super) batch_size: usize,
     /// Samples before the next batch.
     pub(super) first: u64,
     pub(super) is_closed: Arc<AtomicBool>,
@@ -55,7 +55,7 @@ impl Puller {
             while self.in_flight.send(()).is_ok() && !self.is_closed.load(Ordering::Relaxed) {
                 // Whatever a source does, the batch that was asked for has an answer.
                 let begun = catch_unwind(AssertUnwindSafe(|| {
-                    let most = self.batch_size.load(Ordering::Relaxed);
+                    let most = self.batch_size;
                     let is_wanted = || !self.is_closed.load(Ordering::Relaxed);
                     self.wires.begin(&mut self.sources.lock(), most, &self.memory, &is_wanted)
                 }));

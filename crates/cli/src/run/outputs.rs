@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
+use gesso::cpu::npy;
 use gesso::error::{Error, Result};
 use gesso::pipeline::Pipeline;
 use gesso::tensor::Batch;
 
 use super::{Format, Options};
+use crate::preview;
 use crate::preview::Normalization;
 use crate::terminal::write_file;
-use crate::{npy, preview};
 
 /// Characters of a sample's name in the names of its outputs.
 const MAX_NAME_CHARS: usize = 40;

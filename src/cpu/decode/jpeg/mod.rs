@@ -40,6 +40,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::color::Luma;
+use super::effort::{Cost, Measures};
+use super::format::ImageFormat;
 use super::picture::{Picture, Samples, View, stored_window};
 use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window, pillow};
 use crate::error::{Error, Result};
@@ -50,6 +52,35 @@ use sink::Whole;
 
 pub(super) use header::{header, scans};
 pub use vector::Vectors;
+
+/// Nanoseconds for each pixel: transform and colours.
+const PIXEL: f64 = 0.6;
+
+/// For each byte of data: codes.
+const BYTE: f64 = 4.0;
+
+/// For each pixel, each time that a scan goes over the coefficients.
+const SCAN_PIXEL: f64 = 0.4;
+
+/// The format's row in [`super::Format`].
+pub(super) const FORMAT: ImageFormat = ImageFormat {
+    name: "JPEG",
+    parameter: "jpeg",
+    is_one: |bytes| matches!(bytes, [0xFF, 0xD8, ..]),
+    header,
+    decode: |decoder, bytes, job, out| decoder.jpeg.decode(bytes, job, out),
+    effort: expected,
+};
+
+fn expected(image: &Measures<'_>) -> Cost {
+    let scans = scans(image.bytes);
+    let passes = if scans > 1 { f64::from(scans) } else { 0.0 };
+    Cost {
+        nanoseconds: image.pixels * (PIXEL + passes * SCAN_PIXEL) + image.length * BYTE,
+        // Data without markers; of files with several scans all coefficients.
+        scratch: image.length + if scans > 1 { 2.5 * image.samples } else { 0.0 },
+    }
+}
 
 /// Who decodes JPEGs on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
