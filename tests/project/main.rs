@@ -15,7 +15,6 @@ mod layers;
 mod operators;
 #[path = "../common/skips.rs"]
 mod skips;
-mod touched;
 mod triton_sys;
 
 use std::path::Path;
