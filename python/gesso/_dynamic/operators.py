@@ -42,12 +42,13 @@ def thawed(value):
 class Operator:
     """One operator with its fixed arguments. `device`: where it runs."""
 
-    _schema = _function = _path = None
+    _description = _function = _path = None
     _is_reader = False
     # Values of arguments that were seen, by name.
     _seen = None
 
     def __init__(self, max_batch_size=None, name=None, device="cpu", **fixed):
+        """Makes the operator, to be called. `fixed`: its arguments that are the same for each call."""
         self._device = _device(device)
         self._place = self._place_of(self._device)
         fixed.pop("seed", None)
@@ -59,18 +60,18 @@ class Operator:
     @classmethod
     def _argument(cls, name):
         try:
-            return _arguments.lookup(cls._schema, name)
+            return _arguments.lookup(cls._description, name)
         except KeyError as error:
             raise TypeError(f"{cls._path}() got an unexpected keyword argument '{name}'. {error.args[0]}") from None
 
     @classmethod
     def _place_of(cls, device):
         """`cpu`, `gpu` or `mixed`: how files call where it runs."""
-        if device.device_type in cls._schema.devices:
+        if device.device_type in cls._description.devices:
             return device.device_type
-        if device.device_type == "gpu" and "mixed" in cls._schema.devices:
+        if device.device_type == "gpu" and "mixed" in cls._description.devices:
             return "mixed"
-        raise ValueError(f'Invalid device "{device}" for operator `{cls._path}`: it runs on {", ".join(cls._schema.devices)}')
+        raise ValueError(f'Invalid device "{device}" for operator `{cls._path}`: it runs on {", ".join(cls._description.devices)}')
 
     @classmethod
     def _device_for(cls, device, inputs):
@@ -80,14 +81,14 @@ class Operator:
         for value in inputs:
             if batching.is_ours(value) and value.device.device_type == "gpu":
                 return value.device
-        return Device.CPU if "cpu" in cls._schema.devices else Device("gpu")
+        return Device.CPU if "cpu" in cls._description.devices else Device("gpu")
 
     def _to_input(self, index, value, size):
         own = as_batch(value) if size is not None and not batching.is_ours(value) and batching.size_of([value]) else value
         own = own if batching.is_ours(own) else as_tensor(own)
-        if self._schema.name in _ANYWHERE:
+        if self._description.name in _ANYWHERE:
             return own
-        wanted = self._schema.input_devices.get(str(index)) or ("gpu" if self._place == "gpu" else "cpu")
+        wanted = self._description.input_devices.get(str(index)) or ("gpu" if self._place == "gpu" else "cpu")
         if wanted == own.device.device_type:
             return own
         return own.to_device(self._device if wanted == "gpu" else Device.CPU)
@@ -110,8 +111,10 @@ class Operator:
         return make(value, dtype=None if element is None else _dtype(element), device=Device.CPU)
 
     def __call__(self, *inputs, batch_size=None, rng=None, **tensors):
+        """Runs the operator, or defers that, as the mode says: a `Batch` if an input is one or `batch_size` is given,
+        else a `Tensor`. `rng`: what random operators draw from. `tensors`: arguments for each sample."""
         inputs = [value for value in inputs if value is not None]
-        low, high = self._schema.min_inputs, self._schema.max_inputs
+        low, high = self._description.min_inputs, self._description.max_inputs
         if not low <= len(inputs) <= high:
             raise ValueError(f"`{self._path}` expects from {low} to {high} inputs, but received {len(inputs)}.")
         tensors = {name: value for name, value in tensors.items() if value is not None}
@@ -121,7 +124,7 @@ class Operator:
         size = batch_size if size is None else size
         inputs = [self._to_input(i, value, size) for i, value in enumerate(inputs)]
         named = {name: self._to_argument(name, value) for name, value in sorted(tensors.items())}
-        if self._schema.random:
+        if self._description.random:
             named["_seed"] = random.seed_of(rng)
         elif rng is not None:
             raise TypeError(f"{self._path}() got an unexpected keyword argument 'rng': it draws no random numbers")
@@ -132,7 +135,7 @@ class Operator:
 
     def _infer_num_outputs(self, *inputs, **_):
         values = {name: thawed(value) for name, value in self._fixed.items()}
-        return output_count.count(self._schema, values, len(inputs))
+        return output_count.count(self._description, values, len(inputs))
 
     def _infer_output_devices(self, *inputs, **named):
         where = Device.CPU if self._place == "cpu" else self._device
@@ -141,7 +144,7 @@ class Operator:
     def _infer(self, index, inputs, _named):
         from . import metadata
 
-        return metadata.of(self._schema, self._fixed, index, inputs)
+        return metadata.of(self._description, self._fixed, index, inputs)
 
     def _run(self, context, *inputs, batch_size=None, _seed=None, **named):
         batches = [batching.batch_storage(value, batch_size) for value in inputs]
@@ -155,7 +158,7 @@ class Operator:
     @classmethod
     def _varies(cls, name, value):
         """Whether a number that could be a tensor differs from call to call, so that no plan is made for it."""
-        if not cls._schema.arguments[name].tensor or not _is_numbers(value):
+        if not cls._description.arguments[name].tensor or not _is_numbers(value):
             return False
         with _lock:
             seen = cls._seen.setdefault(name, set())
@@ -180,7 +183,7 @@ def _call(kind, *inputs, batch_size=None, device=None, rng=None, **given):
         if name == "seed":
             raise TypeError(f"{kind._path}() got an unexpected keyword argument 'seed': give `rng=RNG(seed)`")
         kind._argument(name)
-        if _is_tensor(value) and kind._schema.arguments[name].tensor:
+        if _is_tensor(value) and kind._description.arguments[name].tensor:
             tensors[name] = value
             continue
         value = frozen(value.item() if isinstance(value, Tensor) else value)
@@ -198,9 +201,9 @@ def function_of(kind, name=None):
     def function(*inputs, batch_size=None, device=None, **given):
         return _call(kind, *inputs, batch_size=batch_size, device=device, **given)
 
-    function.__name__ = function.__qualname__ = name or kind._schema.function_name
-    function.__doc__, function._schema, function._operator_class = kind.__doc__, kind._schema, kind
-    function.__signature__ = signature.of_function(kind._schema)
+    function.__name__ = function.__qualname__ = name or kind._description.function_name
+    function.__doc__, function._operator_class = kind.__doc__, kind
+    function.__signature__ = signature.of_function(kind._description)
     return function
 
 
@@ -211,7 +214,7 @@ def class_of(schema, base=Operator):
         place = getattr(place, name)
     path = ".".join((*schema.modules, schema.function_name))
     body = {
-        "_schema": schema,
+        "_description": schema,
         "_function": staticmethod(_with_lists(getattr(place, schema.function_name))),
         "_path": path,
         "_seen": {},

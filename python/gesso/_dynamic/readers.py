@@ -31,6 +31,7 @@ class Reader(Operator):
     _is_reader = True
 
     def __init__(self, batch_size=None, name=None, device="cpu", enable_checkpointing=False, **given):
+        """Makes the reader; `given` are arguments of the reader. It begins to read when batches are asked for."""
         self._max_batch_size = given.pop("max_batch_size", None)
         self._device = _device(device)
         self._place = self._place_of(self._device)
@@ -186,7 +187,7 @@ def classes():
 def class_of(schema, function):
     """The class of a reader."""
     body = {
-        "_schema": schema,
+        "_description": schema,
         "_function": staticmethod(function),
         "_path": ".".join((*schema.modules, schema.class_name)),
         "_seen": {},

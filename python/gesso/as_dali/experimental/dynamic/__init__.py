@@ -4,16 +4,9 @@ them."""
 import sys as _sys
 
 from ...._dynamic import api as _api
-from ...._dynamic import invocation as _invocation  # noqa: F401
 from ...._dynamic import readers as _readers
-from ...._dynamic import threads as _threads
-from . import _ops  # noqa: F401
-
-_api.fill(_sys.modules[__name__])
-
-
-class _thread_pool:
-    _get_default_thread_pool = staticmethod(_threads.default_pool)
+from ...backend_impl import OpSchema as _OpSchema
+from . import _invocation, _op_builder, _ops, _thread_pool  # noqa: F401
 
 
 class _Backend:
@@ -25,6 +18,15 @@ class _Backend:
         return self._pipeline.reader_meta(_readers._NAME)
 
 
-_readers.Reader._op_backend = property(
-    lambda self: None if self._pipeline is None else _Backend(self._pipeline), doc="DALI's name of what runs."
-)
+def _give_private_names():
+    for kind in (*_ops._all_ops, *(_function._operator_class for _function in _ops._all_functions)):
+        kind._schema = _OpSchema(kind._description)
+    for function in _ops._all_functions:
+        function._schema = function._operator_class._schema
+    _readers.Reader._op_backend = property(
+        lambda self: None if self._pipeline is None else _Backend(self._pipeline), doc="DALI's name of what runs."
+    )
+
+
+_give_private_names()
+_api.fill(_sys.modules[__name__])
