@@ -1,31 +1,24 @@
-"""All names of dynamic mode: `FUNCTIONS` by path, such as `decoders.image`, and `fill`, which puts them into a module."""
+"""All names of dynamic mode: `FUNCTIONS` by path, such as `decoders.image`; `fill` puts them into a module."""
 
 import sys
 import types
 
-from . import arithmetic, checkpoint, operators, random, readers
+from . import arithmetic, imread, operators, random, readers
 from .batch import Batch, as_batch, batch
-from .context import EvalContext
+from .checkpoint import Checkpoint
+from .context import EvalContext, current_checkpoint
 from .device import Device, device
 from .dtypes import NAMED, DType, dtype, type_id
 from .external_source import ExternalSource
-from .imread import imread
 from .modes import EvalMode
-from .streams import (
-    Stream,
-    get_current_stream,
-    get_default_stream,
-    set_current_stream,
-    set_default_stream,
-    stream,
-)
+from .streams import Stream, get_current_stream, get_default_stream, set_current_stream, set_default_stream, stream
 from .tensor import Tensor, as_tensor, tensor
 from .threads import ThreadPool, get_num_threads, set_num_threads
 
 NAMES = {
     value.__name__: value
     for value in (
-        *(Batch, as_batch, batch, EvalContext, Device, device, DType, dtype, type_id, ExternalSource, imread, EvalMode),
+        *(Batch, as_batch, batch, EvalContext, Device, device, DType, dtype, type_id, ExternalSource, EvalMode),
         *(Stream, stream, get_current_stream, get_default_stream, set_current_stream, set_default_stream),
         *(Tensor, as_tensor, tensor, ThreadPool, get_num_threads, set_num_threads),
     )
@@ -47,6 +40,7 @@ def _collect():
 
 
 _collect()
+NAMES["imread"] = imread.made(FUNCTIONS["io.file.read"], FUNCTIONS["decoders.image"])
 
 
 def _place(root, path):
@@ -70,10 +64,16 @@ def put(root, entries):
         setattr(place, name, value)
 
 
+# What is beside the operators in modules.
+MORE = {
+    **{f"math.{name}": function for name, function in arithmetic.functions().items()},
+    **{f"random.{name}": getattr(random, name) for name in ("RNG", "get_default_rng", "set_seed")},
+    "capture.invariant": readers.invariant,
+    "checkpoint.Checkpoint": Checkpoint,
+    "checkpoint.current": current_checkpoint,
+}
+
+
 def fill(root):
     """Puts all of dynamic mode into a module, and modules below it."""
-    put(root, NAMES | FUNCTIONS | READERS)
-    put(root, {f"math.{name}": function for name, function in arithmetic.functions().items()})
-    for name in ("RNG", "get_default_rng", "set_seed"):
-        setattr(root.random, name, getattr(random, name))
-    put(root, {f"checkpoint.{name}": getattr(checkpoint, name) for name in ("Checkpoint", "current")})
+    put(root, NAMES | FUNCTIONS | READERS | MORE)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-
 from .. import math as _math
 from .._authoring import arithmetic as _nodes
-from . import plans
+from .._tensors.enums import to_numpy_type
+from .._tensors.tensor_list import TensorListCPU
+from . import batching, plans
 from .device import Device
 from .invocation import Invocation
 
@@ -28,13 +29,15 @@ class Arithmetic:
         return [self._device]
 
     def _infer(self, _index, inputs, _args):
-        ranks = [(value.ndim, value.layout) for value in inputs]
-        rank = max(ndim for ndim, _ in ranks)
-        return {"ndim": rank, "layout": next((layout for ndim, layout in ranks if ndim == rank and layout), "")}
+        """Types, ranks and layouts do not depend on values: those of one element tell them."""
+        ones = []
+        for value in inputs:
+            one = np.ones((1,) * value.ndim, to_numpy_type(value.dtype.type_id))
+            ones.append(TensorListCPU._of([one], value.layout or ""))
+        (found,) = plans.run(plans.arithmetic_of(self._name, self._key), ones, {}, (), 1)
+        return {"dtype": found.dtype, "ndim": found.ndim(), "layout": found.layout()}
 
     def _run(self, context, *inputs, batch_size=None):
-        from . import batching
-
         batches = [batching.batch_storage(value, batch_size) for value in inputs]
         function = plans.arithmetic_of(self._name, self._key)
         outputs = plans.run(function, batches, {}, (), batch_size or 1, self._device.device_id, context.num_threads)
@@ -51,9 +54,6 @@ def _varies(name, position, value):
 
 def apply(name, *operands):
     """`name` of tensors, batches, arrays, lists and numbers: a batch if there is one among them, else a tensor."""
-    from . import batching
-    from .tensor import as_tensor
-
     tensors = [value for value in operands if batching.is_ours(value)]
     gpu = next((value.device for value in tensors if value.device.device_type == "gpu"), None)
     inputs, constants = [], []
@@ -65,7 +65,7 @@ def apply(name, *operands):
         constants.append(None)
         if not batching.is_ours(value):
             is_python = isinstance(value, (bool, int, float, list, tuple))
-            value = as_tensor(value, device=gpu if gpu is not None and is_python else None)
+            value = batching.KINDS[False](value, device=gpu if gpu is not None and is_python else None)
         if (value.device.device_type == "gpu") != (gpu is not None):
             raise ValueError(_MIXED)
         inputs.append(value)

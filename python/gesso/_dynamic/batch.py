@@ -261,10 +261,15 @@ def batch(tensors, dtype=None, device=None, layout=None):
 
 def as_batch(tensors, dtype=None, device=None, layout=None):
     """As `batch`, without a copy where that can be."""
-    same = dtype is None and layout is None and (device is None or isinstance(tensors, Batch) and _device(device) == tensors.device)
+    same = (
+        dtype is None
+        and layout is None
+        and (device is None or isinstance(tensors, Batch) and _device(device) == tensors.device)
+    )
     if isinstance(tensors, Batch) and same:
         return tensors
     return Batch(tensors, dtype, device, layout)
 
 
+batching.KINDS[True] = Batch
 arithmetic.install(Batch)

@@ -3,6 +3,9 @@
 from .._tensors.tensor_list import TensorListCPU
 from . import storage as _storage
 
+# Whether it is a batch > `Batch` or `Tensor`, which say so themselves.
+KINDS = {}
+
 
 def is_ours(value):
     """Whether it is a `Tensor` or a `Batch`."""
@@ -44,9 +47,6 @@ def results(outputs, size):
 
 def outputs_of(invocation, is_external):
     """The outputs of an invocation, which runs as the mode says."""
-    from .batch import Batch
-    from .tensor import Tensor
-
     invocation.apply_eval_policy(is_external)
-    kind = Batch if invocation.is_batch else Tensor
+    kind = KINDS[invocation.is_batch]
     return tuple(kind._of_result(result) for result in invocation)

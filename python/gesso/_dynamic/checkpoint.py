@@ -46,7 +46,7 @@ class Checkpoint:
         return str(name) in self._operators
 
     def register(self, op, name=None):
-        """Adds a reader or a generator; its name, which is made up where none is given. What waits for it is applied."""
+        """Adds a reader or a generator, and applies the state that waits for it; its name, made up if none is given."""
         enable = getattr(op, "_enable_checkpointing", None)
         if enable is not None:
             enable()
@@ -54,7 +54,9 @@ class Checkpoint:
         if name is None:
             return self._apply(known) if known is not None else self._add(f"{_AUTOMATIC}{len(self._operators)}", op)
         if not name or name.startswith(_AUTOMATIC):
-            raise ValueError(f"the name of an operator: expected a text that does not begin with `{_AUTOMATIC}`, found {name!r}")
+            raise ValueError(
+                f"the name of an operator: expected a text that does not begin with `{_AUTOMATIC}`, found {name!r}"
+            )
         if known not in (None, name):
             raise RuntimeError(f"the operator is registered already, under the name {known!r}")
         other = self._operators.get(name)
@@ -185,10 +187,3 @@ def _files(pattern):
     search = "".join(glob.escape(text) + ("" if field is None else "*") for text, field, _, _ in parts)
     matches = ((re.fullmatch(expression, path), path) for path in glob.iglob(search))
     return [(int(match.group(1)), path) for match, path in matches if match]
-
-
-def current():
-    """The checkpoint of the current `EvalContext`."""
-    from .context import EvalContext
-
-    return EvalContext.current().checkpoint

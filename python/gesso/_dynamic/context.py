@@ -115,3 +115,8 @@ class EvalContext:
         kept = copy.copy(self)
         kept._thread_pool, kept._cuda_stream = self.thread_pool, self.cuda_stream
         return kept
+
+
+def current_checkpoint():
+    """The checkpoint of the current `EvalContext`."""
+    return EvalContext.current().checkpoint

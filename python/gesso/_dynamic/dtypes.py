@@ -63,13 +63,6 @@ class DType:
                 parts.append(f"{name}={getattr(self, name)}")
         return f"DType({', '.join(parts)})"
 
-    def __call__(self, data, **named):
-        from .tensor import tensor
-
-        if "dtype" in named:
-            raise ValueError("`dtype` is given twice: the type that is called is the type of the tensor")
-        return tensor(data, dtype=self, **named)
-
     @staticmethod
     def from_type_id(type_id):
         """The type with that number in files."""

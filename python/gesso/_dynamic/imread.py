@@ -17,14 +17,16 @@ def _name(path):
     return tensor(np.frombuffer(os.fsencode(path), np.uint8).copy())
 
 
-def imread(filepaths, /, *, device="cpu", **arguments):
-    """The picture in a file, or, of a list of names, a batch of pictures; arguments are those of `decoders.image`. Names
-    may be tensors of bytes."""
-    from . import api
+def made(read, decode):
+    """`imread` of the operators that read a file and decode a picture."""
 
-    if isinstance(filepaths, (list, tuple)):
-        names = batch([_name(path) for path in filepaths])
-    else:
-        names = _name(filepaths)
-    files = api.FUNCTIONS["io.file.read"](names)
-    return api.FUNCTIONS["decoders.image"](files, device=device, **arguments)
+    def imread(filepaths, /, *, device="cpu", **arguments):
+        """The picture in a file, or a batch of pictures of a list of names; arguments are those of `decoders.image`.
+        Names may be tensors of bytes."""
+        if isinstance(filepaths, (list, tuple)):
+            names = batch([_name(path) for path in filepaths])
+        else:
+            names = _name(filepaths)
+        return decode(read(names), device=device, **arguments)
+
+    return imread

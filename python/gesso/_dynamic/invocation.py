@@ -4,6 +4,7 @@ import threading
 import types
 
 from .._authoring import call_site
+from . import storage as _storage
 from .context import EvalContext
 from .modes import EvalMode
 
@@ -113,6 +114,8 @@ class Invocation:
 
     def device(self, index):
         """Where a result will be."""
+        if self._results is not None:
+            return _storage.device_of(self._results[index])
         if self._output_devices is None:
             self._output_devices = self._operator._infer_output_devices(*self._inputs, **self._args)
         return self._output_devices[index]
@@ -160,4 +163,3 @@ class InvocationResult:
     def value(self, context=None):
         """What it is. Runs the call."""
         return self._invocation.values(context)[self._index]
-

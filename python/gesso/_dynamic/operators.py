@@ -7,8 +7,9 @@ from .. import fn
 from .._authoring import arguments as _arguments
 from .._authoring import output_count, signature
 from .._authoring import schema as _schema
+from .._readers.registry import READERS
 from .._tensors.enums import DALIDataType
-from . import batching, plans, random
+from . import batching, metadata, plans, random
 from .batch import as_batch
 from .device import Device
 from .device import device as _device
@@ -71,7 +72,9 @@ class Operator:
             return device.device_type
         if device.device_type == "gpu" and "mixed" in cls._description.devices:
             return "mixed"
-        raise ValueError(f'Invalid device "{device}" for operator `{cls._path}`: it runs on {", ".join(cls._description.devices)}')
+        raise ValueError(
+            f'Invalid device "{device}" for operator `{cls._path}`: it runs on {", ".join(cls._description.devices)}'
+        )
 
     @classmethod
     def _device_for(cls, device, inputs):
@@ -84,7 +87,9 @@ class Operator:
         return Device.CPU if "cpu" in cls._description.devices else Device("gpu")
 
     def _to_input(self, index, value, size):
-        own = as_batch(value) if size is not None and not batching.is_ours(value) and batching.size_of([value]) else value
+        own = (
+            as_batch(value) if size is not None and not batching.is_ours(value) and batching.size_of([value]) else value
+        )
         own = own if batching.is_ours(own) else as_tensor(own)
         if self._description.name in _ANYWHERE:
             return own
@@ -97,7 +102,9 @@ class Operator:
         """A tensor or batch on the host with the argument's type."""
         argument = self._argument(name)
         if not argument.tensor:
-            raise TypeError(f"argument `{name}` of `{self._path}`: expected {_arguments.expected(argument)}, found a tensor")
+            raise TypeError(
+                f"argument `{name}` of `{self._path}`: expected {_arguments.expected(argument)}, found a tensor"
+            )
         element = _ELEMENTS.get(argument.kind[0])
         if argument.type in _arguments.ENUMS:
             element = None
@@ -141,9 +148,10 @@ class Operator:
         where = Device.CPU if self._place == "cpu" else self._device
         return [where] * self._infer_num_outputs(*inputs, **named)
 
-    def _infer(self, index, inputs, _named):
-        from . import metadata
-
+    def _infer(self, index, inputs, named):
+        if any(batching.is_ours(value) and (value.layout or "").startswith("F") for value in named.values()):
+            # Arguments for each frame can make frames of a picture.
+            return {}
         return metadata.of(self._description, self._fixed, index, inputs)
 
     def _run(self, context, *inputs, batch_size=None, _seed=None, **named):
@@ -215,7 +223,7 @@ def class_of(schema, base=Operator):
     path = ".".join((*schema.modules, schema.function_name))
     body = {
         "_description": schema,
-        "_function": staticmethod(_with_lists(getattr(place, schema.function_name))),
+        "_function": staticmethod(_with_lists(getattr(place, schema.function_name), schema.name in READERS)),
         "_path": path,
         "_seen": {},
         "__doc__": signature.documentation(schema, schema),
@@ -223,11 +231,11 @@ def class_of(schema, base=Operator):
     return type(schema.class_name, (base,), body)
 
 
-def _with_lists(function):
+def _with_lists(function, only_in_python):
     def call(*nodes, **named):
         return function(*nodes, **{name: thawed(value) for name, value in named.items()})
 
-    call.__name__ = function.__name__
+    call.__name__, call.only_in_python = function.__name__, only_in_python
     return call
 
 
@@ -241,10 +249,9 @@ def _is_offered(schema):
 
 def offered():
     """Schemas of the operators that can be called at once, without the readers."""
+    every = {**_schema.all_schemas(), **{name: kind.schema for name, kind in READERS.items()}}
     return [
         schema
-        for schema in _schema.all_schemas().values()
+        for schema in every.values()
         if _is_offered(schema) and "readers" not in schema.modules and "inputs" not in schema.modules
     ]
-
-

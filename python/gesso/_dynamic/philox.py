@@ -1,4 +1,4 @@
-"""Philox4x32-10, the generator of random numbers of Salmon and others (2011): four words of 32 bits for each counter."""
+"""Philox4x32-10, the random generator of Salmon and others (2011): four words of 32 bits for each counter."""
 
 import re
 

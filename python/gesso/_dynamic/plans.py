@@ -31,7 +31,9 @@ class _Plan:
         @pipeline_def(batch_size=size, num_threads=threads, device_id=device_id, prefetch_queue_depth=1, seed=seed)
         def define():
             nodes = [
-                _fn.external_source(name=label, dtype=dtype, ndim=ndim, layout=layout or None, device=device, no_copy=True)
+                _fn.external_source(
+                    name=label, dtype=dtype, ndim=ndim, layout=layout or None, device=device, no_copy=True
+                )
                 for label, (dtype, ndim, layout, device) in zip(labels, kinds)
             ]
             results = function(*nodes[:count], **dict(zip(names, nodes[count:])), **dict(fixed))
@@ -41,7 +43,7 @@ class _Plan:
 
         self._labels, self._lock, self._single, self._size = labels, threading.Lock(), None, size
         self._pipeline = define()
-        if device_id is None:
+        if device_id is None and not getattr(function, "only_in_python", False):
             try:
                 file = self._pipeline.serialize()
             except RuntimeError:
@@ -56,7 +58,14 @@ class _Plan:
             arrays = [[as_dense(on_host(array)) for array in batch._data] for batch in batches]
             return [TensorListCPU._of(made, layout) for made, layout in self._single.run_with_layouts(arrays)]
         with self._lock:
-            return list(self._pipeline.run(**dict(zip(self._labels, batches))))
+            return list(self._pipeline.run(**dict(zip(self._labels, map(_as_numbers, batches)))))
+
+
+def _as_numbers(batch):
+    """A batch of an enumeration as one of its numbers."""
+    if batch.dtype not in _NUMBERS:
+        return batch
+    return type(batch)._of(list(batch._data), batch.layout(), DALIDataType.INT32)
 
 
 @functools.lru_cache(maxsize=_KEPT)

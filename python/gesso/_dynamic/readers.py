@@ -2,6 +2,7 @@
 
 from .. import fn
 from .._pipeline_def import pipeline_def
+from .._readers.registry import READERS
 from .batch import Batch
 from .context import EvalContext
 from .device import device as _device
@@ -10,6 +11,11 @@ from .tensor import Tensor
 
 _NAME = "reader"
 _CAPTURED = "Checkpointing is not supported in compiled mode, which `capture` asks for."
+
+
+def invariant(value):
+    """The value itself: nothing is recorded here, so nothing needs to be told that it stays the same."""
+    return value
 
 
 class ReaderState:
@@ -40,7 +46,9 @@ class Reader(Operator):
         self._shard_id = int(self._given.get("shard_id", 0))
         self._num_shards = int(self._given.get("num_shards", 1))
         if not 0 <= self._shard_id < self._num_shards:
-            raise ValueError(f"`shard_id` is {self._shard_id}, expected a number from 0 to `num_shards` - 1, which is {self._num_shards - 1}")
+            raise ValueError(
+                f"`shard_id` is {self._shard_id}, expected a number from 0 to `num_shards` - 1, which is {self._num_shards - 1}"
+            )
         self._fixed = {key: frozen(value) for key, value in self._given.items() if not isinstance(value, dict)}
         self._checkpointing = enable_checkpointing
         self._pipeline = self._started_size = self._names = self._saved = self._capture = None
@@ -59,7 +67,9 @@ class Reader(Operator):
         if self._capture:
             raise NotImplementedError(_CAPTURED)
         if self._pipeline is not None:
-            raise RuntimeError("the reader runs already, with checkpointing disabled: make it with `enable_checkpointing=True`")
+            raise RuntimeError(
+                "the reader runs already, with checkpointing disabled: make it with `enable_checkpointing=True`"
+            )
         self._checkpointing = True
 
     def _start(self, size, extra=None):
@@ -71,7 +81,10 @@ class Reader(Operator):
         limit = self._max_batch_size
         if limit is not None and size > limit:
             raise ValueError(f"`batch_size` {size} is larger than the `max_batch_size` {limit} of the reader")
-        arguments = {key: thawed(frozen(value)) if isinstance(value, (list, tuple)) else value for key, value in self._given.items()}
+        arguments = {
+            key: thawed(frozen(value)) if isinstance(value, (list, tuple)) else value
+            for key, value in self._given.items()
+        }
         arguments = {key: getattr(value, "type_id", value) for key, value in arguments.items()} | (extra or {})
         place, names = self._place, []
         function = self._function
@@ -172,11 +185,11 @@ class Reader(Operator):
 
 def classes():
     """Schema > function of each reader."""
-    from .._readers.registry import READERS
-
     made = {}
     for name, kind in READERS.items():
         schema = kind.schema
+        if "readers" not in schema.modules:
+            continue
         place = fn
         for part in schema.modules:
             place = getattr(place, part)

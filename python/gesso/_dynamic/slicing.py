@@ -10,7 +10,7 @@ from .invocation import Invocation
 
 
 def _is_full(part):
-    return isinstance(part, slice) and part == slice(None)
+    return isinstance(part, slice) and part.start is part.stop is part.step is None
 
 
 def _bounds(part):
@@ -33,17 +33,21 @@ class Part:
     """Takes a part of each sample; `parts` are indices, slices and at most one `...`."""
 
     def __init__(self, parts, ndim, device):
-        if parts.count(Ellipsis) > 1:
+        # Tensors have a `==` of their own.
+        places = [i for i, part in enumerate(parts) if part is Ellipsis]
+        if len(places) > 1:
             raise ValueError("Only one Ellipsis is allowed.")
-        count = len(parts) - (Ellipsis in parts)
+        count = len(parts) - len(places)
         if count > ndim:
-            raise ValueError(f"Number of ranges ({count}) is greater than the number of dimensions of the tensor ({ndim})")
+            raise ValueError(
+                f"Number of ranges ({count}) is greater than the number of dimensions of the tensor ({ndim})"
+            )
         whole = [slice(None)] * (ndim - count)
-        place = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
-        self._parts = [*parts[:place], *whole, *parts[place + (Ellipsis in parts) :]]
+        place = places[0] if places else len(parts)
+        self._parts = [*parts[:place], *whole, *parts[place + len(places) :]]
         self._device = device
         for part in self._parts:
-            if isinstance(part, slice) and part.step == 0:
+            if isinstance(part, slice) and isinstance(part.step, int) and part.step == 0:
                 raise ValueError("slice step cannot be zero")
             if part is None or isinstance(part, (float, str)):
                 raise TypeError(f"Invalid type for an index: {type(part)}")
@@ -102,15 +106,13 @@ class Part:
                     named[f"{name}_{dimension}"] = TensorListCPU._of(numbers)
         fixed.append(("device", "gpu"))
         function = fn._tensor_subscript
-        return plans.run(
-            function, [data], named, tuple(fixed), len(data), data.device_id(), context.num_threads
-        )[0]
+        return plans.run(function, [data], named, tuple(fixed), len(data), data.device_id(), context.num_threads)[0]
 
 
 def part_of(source, ranges):
     """A part of a tensor, or of each sample of a batch."""
     parts = list(ranges) if isinstance(ranges, tuple) else [ranges]
-    if all(_is_full(part) or part is Ellipsis for part in parts) and parts.count(Ellipsis) <= 1:
+    if all(_is_full(part) or part is Ellipsis for part in parts) and sum(part is Ellipsis for part in parts) <= 1:
         return source
     bounds = [bound for part in parts for bound in _bounds(part) if batching.is_ours(bound)]
     size = batching.size_of([source, *bounds])

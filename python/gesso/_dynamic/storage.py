@@ -32,7 +32,9 @@ def is_array(value):
     """Whether a value is one array of any library, and not numbers or lists of Python's."""
     if isinstance(value, (np.ndarray, np.generic, bytes, bytearray, *_STORAGES)) or is_torch_tensor(value):
         return True
-    return any(hasattr(value, name) for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__"))
+    return any(
+        hasattr(value, name) for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
+    )
 
 
 def of_python(value, dtype=None):
@@ -106,9 +108,7 @@ def _of_gpu(value):
 def with_layout(storage, layout):
     """The same data with another layout."""
     if len(layout or "") not in (0, storage.ndim()):
-        raise ValueError(
-            f"the layout `{layout}` has {len(layout)} letters, and the data {storage.ndim()} dimensions"
-        )
+        raise ValueError(f"the layout `{layout}` has {len(layout)} letters, and the data {storage.ndim()} dimensions")
     if isinstance(storage, TensorListCPU):
         made = type(storage)._of(list(storage._data), layout or "", storage.dtype, storage._infos)
         made._ndim = storage.ndim()
@@ -173,7 +173,10 @@ def joined(samples, layout=None):
     kind = TensorListGPU if isinstance(first, TensorGPU) else TensorListCPU
     infos = [one.source_info() for one in samples]
     return kind._of(
-        [one._data for one in samples], first.layout() if layout is None else layout, first.dtype, infos if any(infos) else None
+        [one._data for one in samples],
+        first.layout() if layout is None else layout,
+        first.dtype,
+        infos if any(infos) else None,
     )
 
 

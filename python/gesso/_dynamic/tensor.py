@@ -290,5 +290,14 @@ def as_tensor(data, dtype=None, device=None, layout=None, pad=False):
     return _made(data, dtype, device, layout, pad, False)
 
 
+def _of_type(self, data, **named):
+    """A tensor of a type: `int16([1, 2])`."""
+    if "dtype" in named:
+        raise ValueError("`dtype` is given twice: the type that is called is the type of the tensor")
+    return tensor(data, dtype=self, **named)
+
+
+DType.__call__ = _of_type
+batching.KINDS[False] = Tensor
 arithmetic.install(Tensor)
 __all__ = ["Tensor", "TensorCPU", "as_tensor", "tensor"]
