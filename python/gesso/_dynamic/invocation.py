@@ -122,11 +122,13 @@ class Invocation:
 
 
 def _same_kind(error, text):
-    """An error of the same class with another text."""
+    """An error of the same class with another text, and what else it holds."""
     try:
-        return type(error)(text)
+        made = type(error)(text)
     except Exception:  # its class wants more than a text
         return RuntimeError(text)
+    made.__dict__.update(error.__dict__)
+    return made
 
 
 class InvocationResult:
