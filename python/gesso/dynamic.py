@@ -7,6 +7,10 @@ combination of types and arguments, and kept.
 What an operator returns is an array that has its `layout`, such as `HWC`, which the next operator sees; what numpy
 makes of it has none. A `TensorCPU` has one, too, and the keyword `layout` gives one. To filters an array of three
 dimensions without a layout is a picture if the last dimension is 1, 3 or 4: its colours are not mixed.
+
+Called with a `Tensor` or a `Batch` (or with `batch_size` or `rng`), operators return such, and can be deferred; these,
+readers as iterators, random generators, checkpoints, devices and modes are here, too, as DALI's
+`experimental.dynamic` has them. docs/guides/dynamic.md shows them.
 """
 
 import functools
@@ -16,6 +20,7 @@ import threading
 import numpy as np
 
 from . import fn as _fn
+from ._dynamic import batching as _batching
 from ._native.prepared_call import Array, Single, as_dense, with_layout
 from ._pipeline_def import pipeline_def
 from ._tensors.enums import dtype_of
@@ -145,34 +150,73 @@ def _call(function, *inputs, layout=None, seed=None, **arguments):
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-class _Namespace:
-    """The operators of one module of `fn`."""
+def _is_new(inputs, arguments):
+    """Whether a call is of `Tensor`s and `Batch`es, and not of arrays."""
+    if "batch_size" in arguments or "rng" in arguments:
+        return True
+    return any(map(_batching.is_ours, inputs)) or any(map(_batching.is_ours, arguments.values()))
 
-    def __init__(self, module):
-        self._module = module
+
+class _Namespace:
+    """The operators of one module of `fn`, and what dynamic mode has beside them."""
+
+    def __init__(self, module, path):
+        self._module, self._path = module, path
 
     def __getattr__(self, name):
-        self.__dict__[name] = found = _wrapped(getattr(self._module, name))
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = _names().get(f"{self._path}.{name}")
+        if found is None:
+            found = _wrapped(getattr(self._module, name), f"{self._path}.{name}")
+        self.__dict__[name] = found
         return found
 
     def __dir__(self):
-        return [name for name in dir(self._module) if not name.startswith("_")]
+        names = [name for name in dir(self._module) if not name.startswith("_")]
+        return names + [path.split(".")[1] for path in _names() if path.startswith(f"{self._path}.")]
 
 
-def _wrapped(found):
-    if callable(found):
-        wrapper = functools.partial(_call, found)
-        wrapper.__doc__ = found.__doc__
-        return wrapper
-    return _Namespace(found)
+def _wrapped(found, path):
+    if not callable(found):
+        return _Namespace(found, path)
+
+    @functools.wraps(found)
+    def call(*inputs, **arguments):
+        if _is_new(inputs, arguments):
+            return _function(path)(*inputs, **arguments)
+        return _call(found, *inputs, **arguments)
+
+    return call
+
+
+@functools.cache
+def _function(path):
+    from ._dynamic import api
+
+    if path not in api.FUNCTIONS:
+        raise TypeError(f"`{path}` takes arrays here, and no `Tensor` or `Batch`")
+    return api.FUNCTIONS[path]
+
+
+@functools.cache
+def _names():
+    """Path > what dynamic mode has beside the operators."""
+    from ._dynamic import api
+
+    return {**api.NAMES, **api.READERS, **api.MORE}
 
 
 def __getattr__(name):
-    if name.startswith("_") or not hasattr(_fn, name):
+    if name.startswith("_") or name not in __dir__():
         raise AttributeError(f"module `gesso.dynamic` has no operator `{name}`")
-    globals()[name] = found = _wrapped(getattr(_fn, name))
+    found = _names().get(name)
+    if found is None:
+        found = _wrapped(getattr(_fn, name), name) if hasattr(_fn, name) else _Namespace(None, name)
+    globals()[name] = found
     return found
 
 
 def __dir__():
-    return [name for name in dir(_fn) if not name.startswith("_")]
+    own = {path.split(".")[0] for path in _names()}
+    return sorted(own | {name for name in dir(_fn) if not name.startswith("_")})

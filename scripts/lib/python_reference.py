@@ -37,7 +37,14 @@ MODULES = (
     ("gesso.fn", ("external_source", "python_function")),
     ("gesso.types", ("Constant", "SampleInfo", "BatchInfo")),
     ("gesso.math", None),
-    ("gesso.dynamic", ()),
+    (
+        "gesso.dynamic",
+        (
+            *("Tensor", "tensor", "as_tensor", "Batch", "batch", "as_batch", "EvalMode", "EvalContext", "Device"),
+            *("device", "DType", "dtype", "ThreadPool", "get_num_threads", "set_num_threads", "Stream", "stream"),
+            *("ExternalSource", "imread"),
+        ),
+    ),
     ("gesso.triton", None),
     ("gesso.convert", ("transformers", "timm", "torchvision", "ultralytics", "open_clip", "prove", "ConversionError")),
     ("gesso.augment", None),

@@ -224,7 +224,6 @@ Why a case does not pass:
 - **Accepted here**: DALI refuses it, and Gesso gives a result.
 - **No such operator, or no such argument**: [operators](../reference/operators.md#what-is-missing) lists them.
 - **DALI's private names**: its queues, pools, lists of all its operators.
-- **`experimental.dynamic`**, DALI's own eager mode, is not there. `gesso.dynamic` is another thing.
 - **Results or limits of an operator**: the answer differs, or a limit is smaller.
 
 In {whole} of {len(wanted)} modules all cases pass. The others:

@@ -59,6 +59,10 @@ _UFUNCS = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "arctan2": "atan2",
 }
+# Python's operators of two values, which have mirrored ones, and its comparisons.
+BOTH = {"add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "truediv": "fdiv", "floordiv": "div", "mod": "mod"}
+BOTH |= {"and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "lshift", "rshift": "rshift"}
+COMPARISONS = {"eq": "eq", "ne": "neq", "lt": "lt", "le": "leq", "gt": "gt", "ge": "geq"}
 _NAMES = {DALIDataType.FLOAT: "float32"}
 
 
@@ -141,12 +145,9 @@ def _add_operators():
     def mirrored(name):
         return lambda self, other: apply(name, other, self)
 
-    both = {"add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "truediv": "fdiv", "floordiv": "div", "mod": "mod"}
-    both |= {"and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "lshift", "rshift": "rshift"}
-    comparisons = {"eq": "eq", "ne": "neq", "lt": "lt", "le": "leq", "gt": "gt", "ge": "geq"}
-    for python, name in (both | comparisons).items():
+    for python, name in (BOTH | COMPARISONS).items():
         setattr(DataNode, f"__{python}__", plain(name))
-    for python, name in both.items():
+    for python, name in BOTH.items():
         setattr(DataNode, f"__r{python}__", mirrored(name))
     DataNode.__neg__ = lambda self: apply("minus", self)
     DataNode.__invert__ = lambda self: apply("bitnot", self)

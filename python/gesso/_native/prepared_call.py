@@ -34,8 +34,8 @@ def with_layout(array, layout):
 class Single:
     """Runs one file. `inputs`: name, `DALIDataType` and rank of each; `size` samples a batch."""
 
-    def __init__(self, serialized, inputs, size):
-        self._engine = Engine(serialized, num_threads=2)
+    def __init__(self, serialized, inputs, size, num_threads=2):
+        self._engine = Engine(serialized, num_threads=num_threads)
         self._lock = threading.Lock()
         self._size = size
         self._shapes = [[(ctypes.c_int64 * max(ndim, 1))() for _ in range(size)] for _, _, ndim in inputs]
@@ -54,6 +54,13 @@ class Single:
     def run(self, batches):
         """For each output a list of arrays; `batches`, one for each input, hold dense arrays of the input's type and
         rank."""
+        return [
+            [with_layout(array, layout) for array in arrays] if layout else arrays
+            for arrays, layout in self.run_with_layouts(batches)
+        ]
+
+    def run_with_layouts(self, batches):
+        """As `run`; for each output a list of arrays, and their layout."""
         with self._lock:
             self._take(batches)
             return self._outputs(self.run_as_it_is())
@@ -77,7 +84,8 @@ class Single:
         for index in range(self._engine.output_count):
             if self._read(result.handle, index, self._table, self._size) != 0:
                 self._fail(result)
-            outputs.append([self._output(tensor, result) for tensor in self._tensors])
+            arrays = [self._output(tensor, result) for tensor in self._tensors]
+            outputs.append((arrays, (self._tensors[0].layout or b"").decode()))
         return outputs
 
     def _fail(self, result):
@@ -90,8 +98,7 @@ class Single:
         if tensor.dtype == _FAILED:
             self._fail(result)
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
-        array = array_at(tensor.data, shape, TYPES[tensor.dtype], result)
-        return with_layout(array, tensor.layout.decode()) if tensor.layout else array
+        return array_at(tensor.data, shape, TYPES[tensor.dtype], result)
 
 
 def is_dense(array):

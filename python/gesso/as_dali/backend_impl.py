@@ -59,6 +59,18 @@ class OpSchema:
         """Whether it is not listed."""
         return self._schema.hidden
 
+    def IsDocPartiallyHidden(self):
+        """Whether it is listed without its arguments."""
+        return False
+
+    def IsInternal(self):
+        """Whether only the package itself uses it."""
+        return self._schema.name.startswith("_")
+
+    def IsAbstract(self):
+        """Whether it is a part of others."""
+        return False
+
     def IsDeprecated(self):
         """Whether there is something newer."""
         return bool(self._schema.deprecation)

@@ -1,0 +1,37 @@
+"""`EvalMode`: when an operator that is called does its work."""
+
+import threading
+from enum import Enum
+
+
+class EvalMode(Enum):
+    """A context: `with EvalMode.deferred:`.
+
+    `deferred`: when somebody asks for a result. `eager`, which is the default, and `sync_cpu`: at once; what fails
+    raises there. `sync_full`: at once, and what runs on a GPU is waited for."""
+
+    deferred = 1
+    eager = 2
+    sync_cpu = 3
+    sync_full = 4
+    default = eager
+
+    @staticmethod
+    def current():
+        """The mode of the innermost context."""
+        return _stack.modes[-1]
+
+    def __enter__(self):
+        _stack.modes.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _stack.modes.pop()
+
+
+class _Stack(threading.local):
+    def __init__(self):
+        self.modes = [EvalMode.default]
+
+
+_stack = _Stack()

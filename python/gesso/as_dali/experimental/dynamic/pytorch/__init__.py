@@ -1,0 +1,1 @@
+"""`nvidia.dali.experimental.dynamic.pytorch`"""
