@@ -187,10 +187,10 @@ typedef struct {
   const char *name;
   // Called once for a batch, in the thread that runs it, for one batch after the other. `inputs` is the callee's, to
   // give to `gesso_result_free`: its outputs are the operator's inputs, then the tensors that feed arguments, in the
-  // order of their names. Samples that are in memory of the caller's, as inputs of the batch are, are there until the
-  // run returns. Fills `outputs`, as many as the operator has, with as many samples each as `inputs` has, in host
-  // memory that stays until `release` is called; those of samples that failed are not looked at. Returns 0, or the
-  // `gesso_status` to fail the batch with, and must not throw.
+  // order of their names. Samples that are in memory of the caller's, as inputs of the batch are, are there until
+  // the run returns. Fills `outputs`, as many as the operator has, with as many samples each as `inputs` has, in
+  // host memory that stays until `release` is called; those of samples that failed are not looked at. Returns 0, or
+  // the `gesso_status` to fail the batch with, and must not throw.
   int32_t (*call)(void *user, gesso_result *inputs, gesso_input *outputs, gesso_message *message);
   // Called when the memory of the outputs of the last `call` is not needed any more, by any thread. May be null.
   void (*release)(void *user);
