@@ -8,9 +8,9 @@
 
 A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD[:MULTIPROCESSORS]]` or `dali:DEPTH:LOAD`;
 LOAD is `hw_decoder_load`, absent where Gesso decides, 0 where no JPEG is for the engines; MULTIPROCESSORS are those
-that Gesso's work may take, else as `--multiprocessors` says. The model is torchvision's with random weights, in half precision,
-recorded as a CUDA graph. JPEGs of 500x375 are decoded, resized to 224x224 and normalized into the tensor that the model
-reads: by Gesso with `gesso_instance_run_into` from LANES threads; DALI's answer is copied there.
+that Gesso's work may take, else as `--multiprocessors` says. The model is torchvision's with random weights, in half
+precision, recorded as a CUDA graph. JPEGs of 500x375 are decoded, resized to 224x224 and normalized into the tensor
+that the model reads: by Gesso with `gesso_instance_run_into` from LANES threads; DALI's answer is copied there.
 
 Needs PyTorch and torchvision with CUDA, a C compiler, the package in python/ with its library (`GESSO_LIBRARY`), and
 for DALI its package nvidia-dali-cuda130.

@@ -1,4 +1,4 @@
-"""Dynamic mode: types, devices, tensors, batches, arithmetic, parts, modes, contexts, random generators, checkpoints."""
+"""Dynamic mode: types, devices, tensors, batches, arithmetic, parts, modes, contexts, random numbers, checkpoints."""
 
 import json
 import threading
@@ -208,7 +208,7 @@ def test_generators():
 
 
 def test_random_operators():
-    draw = lambda seed: np.asarray(d.random.uniform(range=[0.0, 1.0], shape=[10], rng=d.random.RNG(seed)))  # noqa: E731
+    draw = lambda seed: np.asarray(d.random.uniform(range=[0.0, 1.0], shape=[10], rng=d.random.RNG(seed)))
     assert np.array_equal(draw(1), draw(1)) and not np.array_equal(draw(1), draw(2))
     assert d.random.coin_flip(batch_size=3, rng=d.random.RNG(1)).shape == [()] * 3
     with pytest.raises(ValueError, match="RNG"):

@@ -11,11 +11,11 @@ _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3]
 def block(key, sequence, offset):
     """The four words of the counter (`sequence`, `offset`), two numbers of 64 bits."""
     a, b, c, d = offset & _MASK, offset >> 32, sequence & _MASK, sequence >> 32
-    k, l = key & _MASK, key >> 32
+    k, m = key & _MASK, key >> 32
     for _ in range(_ROUNDS):
         first, second = _MULTIPLY[0] * a, _MULTIPLY[1] * c
-        a, b, c, d = second >> 32 ^ b ^ k, second & _MASK, first >> 32 ^ d ^ l, first & _MASK
-        k, l = (k + _KEY_STEP[0]) & _MASK, (l + _KEY_STEP[1]) & _MASK
+        a, b, c, d = second >> 32 ^ b ^ k, second & _MASK, first >> 32 ^ d ^ m, first & _MASK
+        k, m = (k + _KEY_STEP[0]) & _MASK, (m + _KEY_STEP[1]) & _MASK
     return a, b, c, d
 
 

@@ -149,9 +149,9 @@ class Tensor(batching._Ours):
     def _number(self, kind):
         return kind(self.item())
 
-    __int__ = lambda self: self._number(int)  # noqa: E731
-    __float__ = lambda self: self._number(float)  # noqa: E731
-    __index__ = lambda self: self._number(int)  # noqa: E731
+    __int__ = lambda self: self._number(int)
+    __float__ = lambda self: self._number(float)
+    __index__ = lambda self: self._number(int)
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))

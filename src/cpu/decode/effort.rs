@@ -1,8 +1,8 @@
 //! What decoding an image is expected to take, from its header: enough to tell what takes milliseconds from what takes
 //! seconds. It must not decode.
 //!
-//! The figures here and in the formats' files are nanoseconds of one core of a Zen 5, of images with noise of 2000 x 1500 pixels; small ones take a
-//! little more.
+//! The figures here and in the formats' files are nanoseconds of one core of a Zen 5, of images with noise of
+//! 2000 x 1500 pixels; small ones take a little more.
 
 use std::time::Duration;
 
