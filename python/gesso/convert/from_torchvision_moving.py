@@ -1,6 +1,8 @@
 """torchvision's random transforms that move pixels, automatic augmentation among them: a part of the reader of
 `from_torchvision`."""
 
+from typing import Any
+
 import numpy as np
 
 from . import description as steps
@@ -38,6 +40,12 @@ def short(value):
 class MovingTransforms:
     """What `from_torchvision` reads of them."""
 
+    # What the reader has.
+    fail: Any
+    augment: Any
+    made: list
+    size_before: Any
+
     def _RandomRotation(self, each, is_v2):
         self.bare(each, expand=False, center=None)
         degrees = each.degrees
@@ -63,10 +71,10 @@ class MovingTransforms:
         word = getattr(interpolation, "value", interpolation)
         if not isinstance(word, str) or word not in _MOVING_FILTERS:
             self.fail(each, "interpolation", word, f"expected one of {', '.join(_MOVING_FILTERS)}")
-        fill = each.fill
+        fill: Any = each.fill
         if isinstance(fill, dict):
             fill = next(iter(fill.values())) if len(fill) == 1 else fill
-        colours = [0] if fill is None else list(fill) if isinstance(fill, (list, tuple)) else [fill]
+        colours: list[Any] = [0] if fill is None else list(fill) if isinstance(fill, (list, tuple)) else [fill]
         if len(colours) not in (1, CHANNELS) or not all(
             is_number(colour) and 0 <= colour <= 255 and colour == int(colour) for colour in colours
         ):

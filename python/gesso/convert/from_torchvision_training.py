@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,19 @@ _MOST_WEIGHTS = 63
 class TrainingTransforms(MovingTransforms):
     """What `from_torchvision` reads where there is a data set."""
 
+    # What the reader has.
+    place: Any
+    sides: Any
+    resampling: Any
+    read: Any
+    flat: Any
+    floats: Any
+    notes: list
+    erased: list
+    is_tensor: bool
+    at: str
+    _Pad: Any
+
     def numbers(self, each, name, most=None):
         pair = getattr(each, name)
         if not (
@@ -55,9 +69,8 @@ class TrainingTransforms(MovingTransforms):
     def _RandomResizedCrop(self, each, is_v2):
         self.place(each)
         area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
-        self.made.append(
-            steps.RandomResizedCrop(*self.sides(each, each.size), area, ratio, *self.resampling(each, is_v2))
-        )
+        (height, width), (method, arithmetic) = self.sides(each, each.size), self.resampling(each, is_v2)
+        self.made.append(steps.RandomResizedCrop(height, width, area, ratio, method, arithmetic))
 
     def _RandomCrop(self, each, is_v2):
         self.place(each)
@@ -182,7 +195,7 @@ class TrainingTransforms(MovingTransforms):
             and 0 < sigma[0] <= sigma[1]
         ):
             self.fail(each, "sigma", sigma, "expected a smaller and a larger number above 0")
-        sigmas = [sigma[0]] if sigma[0] == sigma[1] else np.linspace(*sigma, _SIGMAS).tolist()
+        sigmas = [sigma[0]] if sigma[0] == sigma[1] else np.linspace(sigma[0], sigma[1], _SIGMAS).tolist()
         rows = [tuple(_weights(width, sigma, is_v2) for sigma in sigmas) for width in widths]
         if len(sigmas) > 1:
             self.notes.append(
@@ -196,8 +209,8 @@ class TrainingTransforms(MovingTransforms):
         area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
         if not self.is_tensor:
             raise ConversionError("transform `RandomErasing` is given an image of Pillow: expected a tensor")
-        value = each.value if each.value is not None else "random"
-        values = [value] if is_number(value) else list(value) if isinstance(value, (list, tuple)) else None
+        value: Any = each.value if each.value is not None else "random"
+        values: Any = [value] if is_number(value) else list(value) if isinstance(value, (list, tuple)) else None
         if value == "random":
             values = "random"
         elif values is None or len(values) not in (1, CHANNELS) or not all(map(is_number, values)):
@@ -226,8 +239,8 @@ class TrainingTransforms(MovingTransforms):
                 raise ConversionError(
                     'field `value` of RandomErasing is "random": expected it behind `Normalize`, not before'
                 )
-            values = np.float32(np.broadcast_to(step.value, CHANNELS))
-            values = (values - np.float32(mean)) / np.float32(std)
+            values = np.broadcast_to(np.array(step.value, np.float32), CHANNELS)
+            values = (values - np.array(mean, np.float32)) / np.array(std, np.float32)
             made.append(dataclasses.replace(step, value=tuple(float(value) for value in values)))
         return made
 

@@ -1,11 +1,24 @@
 """Writes the steps that only training has: a part of the writer of `source`."""
 
+from typing import Any
+
 from . import description as steps
 from .code import Block, Call, Code, literal
 
 
 class TrainingSteps:
     """What `source` writes where there is a data set."""
+
+    # What the writer has.
+    call: Any
+    line: Any
+    decode_images: Any
+    filters: Any
+    write_steps: Any
+    is_dali: bool
+    layout: str
+    pixels: str
+    body: list
 
     #: Whether something is done for some images only.
     has_conditions = False
