@@ -230,6 +230,12 @@ pub const TRANSFORM_BYTES: usize = 256 << 20;
 /// request from taking hours.
 pub const MAX_FILTER_WINDOW: usize = 8_191;
 
+/// Weights of a blur along a row or a column, whose product is summed for each pixel.
+pub const MAX_BLUR_WEIGHTS: usize = 63;
+
+/// Augmentations of an image, one after the other. Stops a request that asks for millions.
+pub const MAX_AUGMENTATIONS: usize = 64;
+
 /// Weights of a filter's rectangle (1,024 x 1,024). All of them are looked at for each pixel: stops a rectangle that
 /// comes from a request from taking hours, and gigabytes for its weights.
 pub const MAX_FILTER_WEIGHTS: usize = 1 << 20;

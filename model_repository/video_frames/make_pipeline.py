@@ -4,7 +4,7 @@ The file is committed; run this (with Gesso's own package) only to change it:
 
     python model_repository/video_frames/make_pipeline.py
 
-Frames are prepared as `../preprocess` prepares images.
+Frames are prepared as `../preprocess_dali` prepares images.
 """
 
 from pathlib import Path

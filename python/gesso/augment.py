@@ -1,5 +1,5 @@
 """Random augmentations under the names and with the arguments of torchvision: `color_jitter`, `random_erasing`,
-`mixup`.
+`mixup`, `cutmix`.
 
 They are made of operators of `gesso.fn`, so a pipeline with them is a file that servers and DALI run. Images are `HWC`,
 on the host or the GPU."""
@@ -18,6 +18,8 @@ _SECTORS = np.array([5.0, 3.0, 1.0], np.float32)
 _BRIGHTNESS, _CONTRAST, _SATURATION, _HUE = range(4)
 _ORDERS = np.array(list(itertools.permutations(range(4))), np.int32)
 _ATTEMPTS = 10
+# More than one way of mixing draws with.
+_SEEDS = 8
 
 
 def color_jitter(images, brightness=0, contrast=0, saturation=0, hue=0, *, value_range=255.0, seed=None):
@@ -137,12 +139,13 @@ def _hue_shifted(pixels, shift):
     return largest - chroma * math.clamp(math.min(turned, 4.0 - turned), 0.0, 1.0)
 
 
-def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, *, seed=None):
+def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, *, axes=(0, 1), seed=None):
     """Fills a random rectangle of an image with probability `p`, as torchvision's `RandomErasing`.
 
     `scale`: the least and the largest part of the image's area. `ratio`: the least and the largest height by width.
     `value`: one number, a number for each channel, or `"random"` for normally distributed noise, in images of floats. A
-    rectangle is drawn up to ten times until it is smaller than the image; else the image stays as it is.
+    rectangle is drawn up to ten times until it is smaller than the image; else the image stays as it is. `axes` are the
+    dimensions of rows and columns: `(1, 2)` for images that are `CHW`.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"`p` is {p!r}, expected a probability from 0 to 1")
@@ -155,24 +158,25 @@ def random_erasing(images, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0,
     ratios = _between(_math.log(ratio[0]), _math.log(ratio[1]), next(seeds), [_ATTEMPTS])
     places = _between(0, 1, next(seeds), [2])
     is_erased = _between(0, 1, next(seeds)) < float(p)
-    anchor, shape = _rectangle(images, areas, math.exp(ratios), places, is_erased)
+    axes = list(axes)
+    anchor, shape = _rectangle(images, axes, areas, math.exp(ratios), places, is_erased)
     if isinstance(value, str):
         if value != "random":
             raise ValueError(f'`value` is {value!r}, expected numbers or "random"')
         noise = fn.random.normal(images, seed=next(seeds), device=images.device)
         kept = fn.erase(
-            fn.ones_like(images, dtype=types.FLOAT, device=images.device), anchor=anchor, shape=shape, axes=[0, 1]
+            fn.ones_like(images, dtype=types.FLOAT, device=images.device), anchor=anchor, shape=shape, axes=axes
         )
         return fn.cast_like(images * kept + noise * (1.0 - kept), images)
     fill = [float(number) for number in value] if isinstance(value, (list, tuple)) else float(value)
-    return fn.erase(images, anchor=anchor, shape=shape, axes=[0, 1], fill_value=fill, device=images.device)
+    return fn.erase(images, anchor=anchor, shape=shape, axes=axes, fill_value=fill, device=images.device)
 
 
-def _rectangle(images, areas, ratios, places, is_erased):
+def _rectangle(images, axes, areas, ratios, places, is_erased):
     """Where the first of several rectangles is that is smaller than the image, and its size; without extent where there
     is none."""
     size = fn.cast(images.shape(), dtype=types.FLOAT)
-    height, width = size[0], size[1]
+    height, width = size[axes[0]], size[axes[1]]
     heights = math.floor(math.sqrt(areas * ratios * (height * width)) + 0.5)
     widths = math.floor(math.sqrt(areas / ratios * (height * width)) + 0.5)
     fits = (heights < height) & (widths < width)
@@ -194,17 +198,67 @@ def mixup(images, labels, *, alpha=1.0, num_classes=None, seed=None):
     if not alpha > 0:
         raise ValueError(f"`alpha` is {alpha!r}, expected a number above 0")
     seeds = _seeds(seed)
-    weight = fn.permute_batch(
-        fn.random.beta(alpha=float(alpha), beta=float(alpha), seed=next(seeds)),
-        indices=fn.constant(idata=[0], shape=[]),
-    )
+    weight = _for_all(fn.random.beta(alpha=float(alpha), beta=float(alpha), seed=next(seeds)))
     other = fn.batch_permutation(no_fixed_points=True, seed=next(seeds))
-    if num_classes is not None:
-        labels = fn.one_hot(labels, num_classes=num_classes, dtype=types.FLOAT)
-    return tuple(_mixed(batch, other, weight) for batch in (images, labels))
+    return tuple(_mixed(batch, other, weight, 1.0 - weight) for batch in (images, _vectors(labels, num_classes)))
 
 
-def _mixed(batch, other, weight):
+def cutmix(images, labels, *, alpha=1.0, num_classes=None, axes=(0, 1), seed=None):
+    """Puts a rectangle of another image of the batch into each image, and mixes their labels by the area, as
+    torchvision's `CutMix`.
+
+    One rectangle for the batch is drawn, whose part of the area is from the beta distribution of `alpha`. The rest is as
+    with `mixup`. `axes` are the dimensions of rows and columns: `(1, 2)` for images that are `CHW`."""
+    if not alpha > 0:
+        raise ValueError(f"`alpha` is {alpha!r}, expected a number above 0")
+    seeds = _seeds(seed)
+    weight = _for_all(fn.random.beta(alpha=float(alpha), beta=float(alpha), seed=next(seeds)))
+    places = _for_all(fn.random.uniform(range=[0, 1], shape=[2], seed=next(seeds)))
+    other = fn.batch_permutation(no_fixed_points=True, seed=next(seeds))
+    size = fn.cast(images.shape(), dtype=types.FLOAT)
+    half, ends = 0.5 * math.sqrt(1.0 - weight), []
+    for place, axis in enumerate(axes):
+        middle, reach = math.floor(places[place] * size[axis]), math.floor(half * size[axis])
+        ends.append((math.max(middle - reach, 0.0), math.min(middle + reach, size[axis])))
+    (top, bottom), (left, right) = ends
+    anchor, shape = fn.stack(top, left), fn.stack(bottom - top, right - left)
+    batch = fn.cast(images, dtype=types.FLOAT)
+    kept = fn.erase(
+        fn.ones_like(batch, dtype=types.FLOAT, device=batch.device), anchor=anchor, shape=shape, axes=list(axes)
+    )
+    area = fn.cast(shape[0] * shape[1], dtype=types.FLOAT64) / (size[axes[0]] * size[axes[1]])
+    share, rest = fn.cast(1.0 - area, dtype=types.FLOAT), fn.cast(1.0 - (1.0 - area), dtype=types.FLOAT)
+    labels = _vectors(labels, num_classes)
+    return _mixed(batch, other, kept, 1.0 - kept), _mixed(labels, other, share, rest)
+
+
+def mixed(images, labels, ways, *, num_classes=None, axes=(0, 1), seed=None):
+    """Mixes the images of each batch by one of several ways, all as likely: `ways` are `("mixup", alpha)` and
+    `("cutmix", alpha)`."""
+    chosen = _for_all(fn.random.uniform(values=list(range(len(ways))), seed=seed))
+    own_seeds = itertools.repeat(None) if seed is None else itertools.count(seed + 1, _SEEDS)
+    made = [
+        mixup(images, labels, alpha=alpha, num_classes=num_classes, seed=own)
+        if name == "mixup"
+        else cutmix(images, labels, alpha=alpha, num_classes=num_classes, axes=axes, seed=own)
+        for (name, alpha), own in zip(ways, own_seeds, strict=False)
+    ]
+    parts = [fn.cast(chosen == number, dtype=types.FLOAT) for number in range(len(ways))]
+    return tuple(
+        sum(batch * _on(batch, part) for batch, part in zip(batches, parts, strict=True))
+        for batches in zip(*made, strict=True)
+    )
+
+
+def _for_all(node):
+    """The first sample's value for the whole batch."""
+    return fn.permute_batch(node, indices=fn.constant(idata=[0], shape=[]))
+
+
+def _vectors(labels, num_classes):
+    return labels if num_classes is None else fn.one_hot(labels, num_classes=num_classes, dtype=types.FLOAT)
+
+
+def _mixed(batch, other, share, rest):
     batch = fn.cast(batch, dtype=types.FLOAT)
-    share = _on(batch, weight)
-    return batch * share + fn.permute_batch(batch, indices=other) * (1.0 - share)
+    return batch * _on(batch, share) + fn.permute_batch(batch, indices=other) * _on(batch, rest)

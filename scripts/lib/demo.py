@@ -103,6 +103,13 @@ def report(client, path):
     return True
 
 
+def told_of(stage):
+    """What made a model in front of the classifier, and what was measured: from the README that `gesso from` wrote."""
+    lines = (ROOT / "model_repository" / stage / "README.md").read_text(encoding="utf-8").splitlines()
+    made = next(line for line in lines if line.startswith("Made by"))
+    return [f"{stage}: {made[0].lower()}{made[1:]}", *(line for line in lines if line.startswith(" "))]
+
+
 def main():
     sys.stdout.reconfigure(line_buffering=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -111,6 +118,7 @@ def main():
         # The client goes first: a server that still has a connection waits for it before it leaves.
         with Server(ROOT / "model_repository") as server, triton.InferenceServerClient(server.grpc_url) as client:
             print(f"server ready in {server.ready_seconds:.2f} s, gRPC on {server.grpc_url}")
+            print(*told_of("preprocess"), sep="\n")
             # The first request of a fresh server tells nothing of the next.
             for kind, path in {kind_of(path): path for path in reversed(files)}.items():
                 before = snapshot(client, steps(client, kind.model))

@@ -48,6 +48,7 @@ MODULES = (
     ("gesso.triton", None),
     ("gesso.convert", ("transformers", "timm", "torchvision", "ultralytics", "open_clip", "prove", "ConversionError")),
     ("gesso.augment", None),
+    ("gesso.exact_augment", None),
     ("gesso.auto_aug.rand_augment", None),
     ("gesso.auto_aug.auto_augment", None),
     ("gesso.auto_aug.trivial_augment", None),

@@ -2,6 +2,7 @@
 
 mod atoms;
 pub mod audio;
+pub mod augment;
 mod av1;
 pub mod blobs;
 mod bytes;

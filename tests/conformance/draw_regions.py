@@ -12,6 +12,8 @@ NOT_DRAWN = {
     "ExternalSource": "every pipeline has it",
     "Jitter": "DALI has it on a GPU only",
     "OpticalFlow": "runs on a GPU only",
+    "gesso__Augment": "DALI does not have it",
+    "gesso__Blur": "DALI does not have it",
     "decoders__Inflate": "DALI has it on a GPU only",
     "experimental__Dilate": "DALI has it on a GPU only",
     "experimental__Erode": "DALI has it on a GPU only",

@@ -129,9 +129,10 @@ def test_a_rectangle_for_what_was_drawn():
         drawn = [np.full(10, 0.9, np.float32), np.full(10, 4.0, np.float32), np.array([0.5, 0.25], np.float32)]
         drawn[0][3:] = 0.25
         drawn[1][3:] = 0.64
-        anchor, shape = augment._rectangle(images(), *(types.Constant(d) for d in drawn), types.Constant(True))
+        anchor, shape = augment._rectangle(images(), (0, 1), *(types.Constant(d) for d in drawn), types.Constant(True))
         none = augment._rectangle(
             images(),
+            (0, 1),
             types.Constant(np.full(10, 1.0, np.float32)),
             *(types.Constant(d) for d in drawn[1:]),
             types.Constant(True),

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import gesso
 import numpy as np
@@ -113,6 +114,14 @@ def test_the_printed_program_gives_the_same_file(name, tmp_path):
 def test_a_file_for_dali_has_no_argument_that_dali_does_not_have(name):
     source = CONVERSIONS[name](arithmetic="dali").source
     assert not [word for word in ("arithmetic=", "filter=", "rounding=") if word in source]
+
+
+def test_the_demos_stage_is_made_of_its_definition():
+    models = Path(__file__).resolve().parents[2] / "model_repository"
+    made = convert.timm(models / "classifier" / "data_config.json", device="mixed", pillow="pillow")
+    assert (models / "preprocess" / "preprocess.py").read_text(encoding="utf-8") == made.source
+    assert (models / "preprocess" / "1" / "model.dali").read_bytes() == made().serialize()
+    assert "equal to the bit on 100 of 100" in (models / "preprocess" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_stage_for_a_gpu_runs_without_one_too():

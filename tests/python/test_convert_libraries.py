@@ -139,7 +139,7 @@ NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3
             r"transform \[0\] is `Lambda`: a function of yours has no stage",
         ),
         ((lambda t: t.RandomHorizontalFlip(), *NORMALIZED), r"transform \[0\] is `RandomHorizontalFlip`: it is random"),
-        ((lambda t: t.GaussianBlur(3), *NORMALIZED), r"transform \[0\] is `GaussianBlur`: it is not known"),
+        ((lambda t: t.GaussianBlur(3), *NORMALIZED), r"transform \[0\] is `GaussianBlur`: it is random"),
         ((*NORMALIZED, lambda t: t.Resize(9)), "transform `Resize` comes behind normalized floats"),
         (
             (NORMALIZED[0], lambda t: t.Resize(9, t.InterpolationMode.NEAREST)),
@@ -294,10 +294,20 @@ def test_some_images_are_gray(tmp_path):
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        (lambda t: t.ColorJitter(0.4, 0.4, 0.4), "`ColorJitter`: it changes contrast about the image's mean"),
-        (lambda t: t.RandAugment(), "`RandAugment`: its magnitudes are others"),
-        (lambda t: t.RandomRotation(30), "`RandomRotation`: it is not known"),
-        (lambda t: t.RandomApply([]), "`RandomApply`: it is not known"),
+        (lambda t: t.RandAugment(), "`RandAugment` moves images by parts of their size, which varies"),
+        (lambda t: t.RandomRotation(30, expand=True), "field `expand` of RandomRotation is True"),
+        (
+            lambda t: t.RandomRotation(30, t.InterpolationMode.BICUBIC),
+            "field `interpolation` of RandomRotation is 'bicubic'",
+        ),
+        (lambda t: t.RandomAffine(30), "`RandomAffine`: its matrix is drawn of six numbers"),
+        (lambda t: t.RandomPerspective(), "`RandomPerspective`: its coefficients are a least-squares solution"),
+        (lambda t: t.GaussianBlur(65), "field `kernel_size` of GaussianBlur is"),
+        (
+            lambda t: t.RandomApply([t.ToTensor()]),
+            r"transforms \[0\].transforms: for some images only they make tensors",
+        ),
+        (lambda t: t.RandomErasing(), "`RandomErasing` is given an image of Pillow"),
         (lambda t: t.RandomResizedCrop(9, scale=(0.5, 2)), "field `scale` of RandomResizedCrop"),
         (lambda t: t.RandomCrop(9, pad_if_needed=True), "field `pad_if_needed` of RandomCrop is True"),
         (lambda t: t.RandomHorizontalFlip(1.5), "field `p` of RandomHorizontalFlip is 1.5"),

@@ -100,18 +100,21 @@ def test_a_model_of_others(page, library, here, capsys):
     check(here / "models")
 
 
-def test_transforms_of_training(here, capsys):
+def test_transforms_of_training(here, capsys, monkeypatch):
     pytest.importorskip("torchvision")
     for i in range(70):
         folder = here / "images" / ("cat", "dog")[i % 2]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{i}.jpg").write_bytes(jpeg(i))
-    transforms, program = blocks("training/replace-torchvision.md")
+    transforms, program, mixed = blocks("training/replace-torchvision.md")
     Path("transforms.py").write_text(transforms)
     run(program)
     assert capsys.readouterr().out.splitlines() == [
         f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)
     ]
+    monkeypatch.syspath_prepend(str(here))
+    run(mixed)
+    assert capsys.readouterr().out == "(8, 3, 224, 224) (8, 2)\n"
 
 
 def check(models):

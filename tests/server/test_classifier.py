@@ -2,6 +2,7 @@
 apart."""
 
 import io
+import json
 import pickle
 import sys
 from pathlib import Path
@@ -25,14 +26,18 @@ def classifier():
 
 
 def prepared(jpeg):
-    """EfficientNet-Lite0's input by Pillow: shorter side to 256, the central 224 x 224, (v - 127) / 128, channels
-    first."""
+    """EfficientNet-Lite0's input by Pillow, as `model_repository/classifier/data_config.json` says it and timm computes
+    it."""
+    config = json.loads((ROOT / "model_repository" / "classifier" / "data_config.json").read_text())
+    _, *crop = config["input_size"]
+    shorter = int(crop[0] / config["crop_pct"])
     image = Image.open(io.BytesIO(jpeg)).convert("RGB")
-    scale = 256 / min(image.size)
-    image = image.resize([round(side * scale) for side in image.size], Image.Resampling.BICUBIC)
-    left, top = ((side - 224) // 2 for side in image.size)
-    pixels = np.asarray(image.crop((left, top, left + 224, top + 224)), np.float32)
-    return np.ascontiguousarray(((pixels - 127) / 128).transpose(2, 0, 1))
+    size = [shorter if side == min(image.size) else int(shorter * side / min(image.size)) for side in image.size]
+    image = image.resize(size, Image.Resampling.BICUBIC)
+    left, top = (round((side - length) / 2) for side, length in zip(image.size, crop[::-1]))
+    pixels = np.asarray(image.crop((left, top, left + crop[1], top + crop[0])), np.float32) / np.float32(255)
+    mean, std = np.float32(config["mean"]), np.float32(config["std"])
+    return np.ascontiguousarray(((pixels - mean) / std).transpose(2, 0, 1))
 
 
 def probabilities(server, pixels):
@@ -50,6 +55,16 @@ def test_the_cat_is_a_cat_and_the_coffee_an_espresso(classifier, photos):
     assert {labels[index] for index in np.argsort(-answers[0])[:3]} == CATS
     assert labels[answers[1].argmax()] == "espresso"
     assert answers[1].max() > 0.9
+
+
+@pytest.mark.parametrize(("name", "allowed"), [("preprocess", 0), ("preprocess_dali", 0.3)])
+def test_a_stage_makes_what_the_network_was_trained_with(client, photos, name, allowed):
+    for jpeg in photos.values():
+        image = triton.InferInput("IMAGE", [1, len(jpeg)], "UINT8")
+        image.set_data_from_numpy(np.frombuffer(jpeg, np.uint8)[None])
+        found = client.infer(name, [image]).as_numpy("PIXELS")[0]
+        # On a CPU, which decodes as Pillow does, the one that `gesso from` made is equal to the bit.
+        assert abs(found - prepared(jpeg)).max() <= allowed
 
 
 def test_a_sample_has_the_same_answer_alone_and_in_a_batch(classifier, photos):

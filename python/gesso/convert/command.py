@@ -2,6 +2,7 @@
 there was an error."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -11,6 +12,7 @@ from .. import convert
 from .._comparison.command import files_of
 from .._comparison.words import printable, said
 from . import proof, repository
+from .ahead import Ahead
 
 _DONE, _UNEQUAL, _FAILED = 0, 1, 2
 
@@ -123,21 +125,29 @@ def _proven(made, options):
     if made.stage.is_training:
         return None, "not compared: it is for training, and random"
     try:
-        made.reference()
+        found = _compared(made, options)
     except ImportError as error:
         return None, f"not compared: the library is not installed ({error})"
-    with tempfile.TemporaryDirectory() as folder:
-        if options.photos:
-            paths = _photos_of(options.photos)
-        else:
-            paths = (proof.sounds if made.stage.takes_sounds else proof.photos)(folder, options.count)
-        found = convert.prove(made, paths)
     words = str(found)
     if options.arithmetic == "dali":
         words += (
             "\nthe difference is DALI's arithmetic, which was asked for: without `--arithmetic dali` the stage is exact"
         )
     return found, words
+
+
+def _compared(made, options):
+    """The proof; the library is imported while photos are made."""
+    with contextlib.ExitStack() as stack:
+        given_of, library = proof.given_of(made.stage), None
+        if Ahead.is_worth_it():
+            library = stack.enter_context(Ahead(made, given_of))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        made_here = proof.sounds if made.stage.takes_sounds else proof.photos
+        paths = _photos_of(options.photos) if options.photos else made_here(folder, options.count)
+        if library is not None:
+            library.files(paths)
+        return proof.prove(made, paths, reference=library)
 
 
 def _photos_of(folder):

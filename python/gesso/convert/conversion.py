@@ -67,6 +67,10 @@ def make(
         raise ConversionError(
             f"option `device` is {device!r}: this stage resizes floats, which is exact on a CPU alone; expected cpu"
         )
+    if device != "cpu" and described.augments:
+        raise ConversionError(
+            f"option `device` is {device!r}: `gesso.exact_augment`, which this definition needs, runs on a CPU alone; expected cpu"
+        )
     if dtype != "float32" and not described.has_floats:
         raise ConversionError(
             f"option `dtype` is {dtype!r}: this stage makes bytes; expected float32, or a definition that scales or normalizes"

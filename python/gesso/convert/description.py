@@ -118,6 +118,53 @@ class RandomFlip:
 
 
 @dataclass(frozen=True)
+class Augment:
+    """Changes images at random, as a function of `gesso.exact_augment` does."""
+
+    function: str
+    #: What it is given beside the images, and by name.
+    given: tuple = ()
+    options: tuple = ()
+
+
+@dataclass(frozen=True)
+class Sometimes:
+    """Does steps for some images."""
+
+    probability: float
+    steps: tuple
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Does the steps of one branch for each image."""
+
+    probabilities: tuple
+    branches: tuple
+
+
+@dataclass(frozen=True)
+class Erase:
+    """Fills a random rectangle of some images."""
+
+    probability: float
+    #: Of the image's area, and of height by width.
+    area: tuple
+    ratio: tuple
+    #: One number, one for each channel, or "random".
+    value: object
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Mixes each image of a batch, and its label, with another one: by one of several ways for each batch."""
+
+    #: As `gesso.augment` names them: functions, and the parameter of the beta distribution of each.
+    ways: tuple
+    classes: int
+
+
+@dataclass(frozen=True)
 class PadToMultiple:
     """Adds a border on all sides, so that each side is the target or, below it, by whole multiples shorter."""
 
@@ -177,6 +224,25 @@ class ToPatches:
         return (self.most, self.side**2 * CHANNELS)
 
 
+def static_size(steps, size=None):
+    """Height and width behind steps on images of `size`; None where they vary."""
+    for step in steps:
+        if isinstance(step, Resize):
+            size = step.size.static
+        elif isinstance(step, (CenterCrop, PadTo, RandomCrop, RandomResizedCrop)):
+            size = step.height, step.width
+        elif isinstance(step, Border):
+            size = size and (size[0] + step.top + step.bottom, size[1] + step.left + step.right)
+        elif isinstance(step, (PadToMultiple, PadToLargest)):
+            size = None
+        elif isinstance(step, Sometimes):
+            size = size if static_size(step.steps, size) == size else None
+        elif isinstance(step, OneOf):
+            found = {static_size(branch, size) for branch in step.branches}
+            size = found.pop() if len(found) == 1 else None
+    return size
+
+
 @dataclass(frozen=True)
 class Stage:
     """A whole preprocessing."""
@@ -223,6 +289,19 @@ class Stage:
         return isinstance(self.steps[0], ReadFolder)
 
     @property
+    def augments(self):
+        """Whether it has steps of `gesso.exact_augment`."""
+        todo = list(self.steps)
+        while todo:
+            step = todo.pop()
+            if isinstance(step, Augment):
+                return True
+            todo += (
+                step.steps if isinstance(step, Sometimes) else sum(step.branches, ()) if isinstance(step, OneOf) else ()
+            )
+        return False
+
+    @property
     def has_floats(self):
         """Whether the output is floats."""
         return any(isinstance(step, Floats) for step in self.steps)
@@ -248,14 +327,7 @@ class Stage:
         for step in self.steps:
             if hasattr(step, "dims"):
                 return step.dims(self.layout)
-        height = width = -1
-        for step in self.steps:
-            if isinstance(step, Resize):
-                height, width = step.size.static or (-1, -1)
-            elif isinstance(step, (CenterCrop, PadTo, RandomCrop, RandomResizedCrop)):
-                height, width = step.height, step.width
-            elif isinstance(step, (Border, PadToMultiple, PadToLargest)):
-                height = width = -1
+        height, width = static_size(self.steps) or (-1, -1)
         dims = (CHANNELS, height, width) if self.layout == "CHW" else (height, width, CHANNELS)
         return (-1, *dims) if self.takes_frames else dims
 

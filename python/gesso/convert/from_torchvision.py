@@ -9,8 +9,9 @@ from .._comparison.words import of_user
 from . import description as steps
 from . import sizes
 from .description import CHANNELS, ConversionError, Stage
-from .fields import Fields, is_number, is_side, shown
+from .fields import Fields, is_side, shown
 from .from_timm import LOADS
+from .from_torchvision_training import RANDOM, WITHOUT_EQUAL, TrainingTransforms
 
 _FILTERS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "linear", "bicubic": "cubic"}
 _FLOAT_FILTERS = {"bilinear": "linear", "bicubic": "cubic"}
@@ -18,17 +19,6 @@ _OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczo
 _POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
 _LARGEST_BORDER = 4096
 _HOME = "torchvision.transforms."
-# Why random transforms have no equal in a pipeline.
-_TABLES = "the tables of `From torchvision` (docs/guides/from-torchvision.md) say what is nearest"
-_RANDOM = {
-    "ColorJitter": f"it changes contrast about the image's mean and hue in HSV, in random order, which no operator does; {_TABLES}",
-    "RandAugment": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
-    "TrivialAugmentWide": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
-    "AutoAugment": f"its magnitudes are others than those of `gesso.auto_aug`; {_TABLES}",
-    "RandomErasing": "it erases floats; erase in the training loop, on the batch",
-    "MixUp": "it mixes images of a batch; mix in the training loop",
-    "CutMix": "it mixes images of a batch; mix in the training loop",
-}
 # In them nothing happens to an image that is RGB already.
 _NOTHING = ("Identity", "RGB", "ToPureTensor")
 
@@ -94,20 +84,25 @@ def stage(transform, pillow="pillow", takes="pil", train=None):
         reader.read(each, place)
     loads = LOADS if takes == "pil" else f"torchvision.transforms.functional.pil_to_tensor({LOADS})"
     first = steps.Decode(is_turned=False) if train is None else steps.ReadFolder(str(train))
-    return Stage("torchvision's transforms", loads, (first, *reader.finish()), "PIXELS")
+    made = (first, *reader.finish())
+    return Stage("torchvision's transforms", loads, made, "PIXELS", notes=tuple(reader.notes))
 
 
-class _Reader:
+class _Reader(TrainingTransforms):
     """Reads transforms in their order; knows what the image is before each."""
 
+    flat = staticmethod(flat)
+
     def __init__(self, pillow, takes, is_training):
-        self.pillow, self.is_tensor, self.made, self.floats, self.is_training = (
-            pillow,
-            takes == "tensor",
-            [],
-            None,
-            is_training,
-        )
+        self.pillow, self.is_tensor, self.is_training = pillow, takes == "tensor", is_training
+        self.made, self.notes, self.at = [], [], ""
+        #: How bytes become floats, where they are by now: scaling, mean, std.
+        self.floats = None
+        #: What comes behind the floats: rectangles that are erased, with whether they come behind `Normalize`; and
+        #: mixtures of a batch's images.
+        self.erased, self.mixes, self.classes = [], [], None
+        #: Of images before `made`, in transforms that are done for some images only.
+        self.size_before = None
 
     def fail(self, each, field, value, expected):
         raise ConversionError(f"field `{field}` of {type(each).__name__} is {shown(value)}: {expected}")
@@ -124,15 +119,23 @@ class _Reader:
             raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
         if name in _NOTHING:
             return
-        handler, is_random = getattr(self, f"_{name}", None), name.startswith("Random") or name in _RANDOM
-        if handler is None or is_random and not self.is_training:
-            what = (
-                _RANDOM.get(name, "it is not known")
-                if self.is_training or not is_random
-                else "it is random, and a server answers the same each time"
-            )
-            raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
-        handler(each, ".v2." in module)
+        self.at = place
+        handler, is_random = getattr(self, f"_{name}", None), name.startswith("Random") or name in RANDOM
+        if is_random and not self.is_training:
+            self.unknown(where, "it is random, and a server answers the same each time")
+        if handler is None:
+            self.unknown(where, WITHOUT_EQUAL.get(name, "it is not known"))
+        if self.mixes:
+            raise ConversionError(f"{where}: it comes behind what mixes images; expected `MixUp` or `CutMix` last")
+        if self.erased and name not in ("Normalize", "RandomErasing", "MixUp", "CutMix", "RandomChoice"):
+            raise ConversionError(f"{where}: it comes behind `RandomErasing`; put it before")
+        try:
+            handler(each, ".v2." in module)
+        except (TypeError, AttributeError, IndexError, KeyError) as error:
+            raise ConversionError(f"{where}: a field is of no known kind: {error}") from error
+
+    def unknown(self, where, why):
+        raise ConversionError(f"{where}: {why}; leave it out, or write it in the pipeline that `--print` shows")
 
     def place(self, each):
         """Before a transform that moves pixels: where they are floats already, they are scaled here."""
@@ -180,15 +183,19 @@ class _Reader:
             if self.is_tensor
             else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
         )
-        if word not in known:
+        # torchvision's own words.
+        also = " (unsupported with Tensor input)" if self.is_tensor and word in ("box", "hamming", "lanczos") else ""
+        if not isinstance(word, str) or word not in known:
             self.fail(
                 each,
                 "interpolation",
                 word,
-                f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}",
+                f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}{also}",
             )
         if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
-            self.fail(each, "antialias", antialias, "expected true for tensors")
+            self.fail(
+                each, "antialias", antialias, "expected true for tensors: without it torch's weights have no equal"
+            )
         arithmetic = (
             ("torchvision" if is_v2 and not has_floats else "torchvision-float") if self.is_tensor else self.pillow
         )
@@ -206,6 +213,8 @@ class _Reader:
         sides = (
             [padding] * 4
             if isinstance(padding, int)
+            else []
+            if not isinstance(padding, (list, tuple))
             else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), [])
         )
         if len(sides) != 4 or not all(
@@ -227,7 +236,7 @@ class _Reader:
         if (
             not isinstance(colours, list)
             or len(colours) not in (1, CHANNELS)
-            or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours)
+            or not all(type(value) is int and 0 <= value <= 255 for value in colours)
         ):
             self.fail(each, "fill", each.fill, f"expected one or {CHANNELS} whole numbers from 0 to 255")
         if each.padding_mode not in _POLICIES:
@@ -295,49 +304,6 @@ class _Reader:
         fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
         self.floats = (self.floats[0], fields.statistics("mean"), fields.statistics("std", is_divisor=True))
 
-    # For training
-
-    def numbers(self, each, name, most=None):
-        pair = getattr(each, name)
-        if not (
-            isinstance(pair, (list, tuple))
-            and len(pair) == 2
-            and all(map(is_number, pair))
-            and 0 < pair[0] <= pair[1] <= (most or pair[1])
-        ):
-            self.fail(
-                each, name, pair, "expected a smaller and a larger number" + (f", from 0 to {most}" if most else "")
-            )
-        return tuple(map(float, pair))
-
-    def _RandomResizedCrop(self, each, is_v2):
-        self.place(each)
-        area, ratio = self.numbers(each, "scale", 1), self.numbers(each, "ratio")
-        (height, width), (method, arithmetic) = self.sides(each, each.size), self.resampling(each, is_v2)
-        self.made.append(steps.RandomResizedCrop(height, width, area, ratio, method, arithmetic))
-
-    def _RandomCrop(self, each, is_v2):
-        self.place(each)
-        if each.pad_if_needed:
-            self.fail(each, "pad_if_needed", True, "expected false; resize or pad first")
-        if each.padding:
-            self._Pad(each, is_v2)
-        self.made.append(steps.RandomCrop(*self.sides(each, each.size)))
-
-    def probability(self, each):
-        if not is_number(each.p) or not 0 <= each.p <= 1:
-            self.fail(each, "p", each.p, "expected a probability from 0 to 1")
-        return float(each.p)
-
-    def _RandomHorizontalFlip(self, each, _):
-        self.made.append(steps.RandomFlip(self.probability(each), False))
-
-    def _RandomVerticalFlip(self, each, _):
-        self.made.append(steps.RandomFlip(self.probability(each), True))
-
-    def _RandomGrayscale(self, each, _):
-        self.gray(each, self.probability(each))
-
     # Of weights
 
     def preset(self, each, crop):
@@ -364,8 +330,10 @@ class _Reader:
         if self.floats is None:
             return self.made
         scaling, mean, std = self.floats
+        erased = self.erasing(mean, std)
+        mixed = [steps.Mix(tuple(self.mixes), self.classes)] if self.mixes else []
         scaling = "none" if scaling == "scaled" else scaling
-        return [*self.made, steps.Floats(scaling, mean=mean, std=std)]
+        return [*self.made, steps.Floats(scaling, mean=mean, std=std), *erased, *mixed]
 
 
 def _plain(value):

@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
+from .code import Code
 from .description import CHANNELS, SOUND
 from .sizes import Varies
-from .source import Code
 
 
 def _resize(writer, size, step):

@@ -12,6 +12,7 @@ import numpy as np
 from .._comparison.compare import runner
 from .._comparison.differences import Comparison
 from .._comparison.words import in_one_line, told
+from . import ahead
 
 _FRAMES = 4
 _SHOWN = 3
@@ -54,18 +55,24 @@ class Proof:
         return "\n".join(lines)
 
 
-def prove(made, files, run=None):
+def given_of(stage):
+    """What makes of a path what the library is given."""
+    return (lambda path: _clip(path)[1]) if stage.takes_frames else os.fspath
+
+
+def prove(made, files, run=None, reference=None):
     """Compares a converted pipeline with its library on files. `run` answers in the pipeline's place, as a server that
-    has it does."""
-    stage, reference, run = made.stage, made.reference(), run or runner(made())
+    has it does; `reference` in the library's, path by path."""
+    stage, run = made.stage, run or runner(made())
+    reference = reference or ahead.in_process(made, given_of(stage))
     names = [stage.output, *stage.extras]
     proof = Proof(stage.title, [(name, Comparison(stage.title), []) for name in names])
     for path in map(os.fspath, files):
-        data, given = _clip(path) if stage.takes_frames else (np.fromfile(path, np.uint8), path)
-        with told(f"{path}: the library fails"):
-            theirs = reference(given)
+        data = _clip(path)[0] if stage.takes_frames else np.fromfile(path, np.uint8)
         with told(f"{path}: the pipeline fails"):
             ours = run(data)
+        with told(f"{path}: the library fails"):
+            theirs = reference(path)
         proof.files += 1
         for (_, found, misshapen), mine, its in zip(proof.outputs, ours, theirs, strict=True):
             add(found, misshapen, path, mine, its)

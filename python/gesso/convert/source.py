@@ -1,15 +1,18 @@
 """Writes a stage as the plain Python of a pipeline. What is printed is what is run: `definition` runs this text and
 nothing else."""
 
-import json
+import linecache
+import re
+import zlib
 from typing import Any
 
 import numpy as np
 
 from . import description as steps
 from . import sizes
+from .code import Call, Code, indented, literal
+from .source_training import TrainingSteps
 
-_LONGEST_LINE = 120
 _TYPES = {"float32": "types.FLOAT", "float16": "types.FLOAT16"}
 # DALI's filters.
 _INTERPOLATIONS = {
@@ -31,36 +34,7 @@ _ONE_255TH = 1 / 255
 _OF_PIXELS = (steps.Floats, steps.PadTo, steps.PadToLargest, steps.ToPatches)
 
 
-class Code(str):
-    """Text of a program, no string in it."""
-
-    def __repr__(self):
-        return str(self)
-
-
-class _Call:
-    """A line that calls an operator."""
-
-    def __init__(self, target, function, inputs, arguments):
-        self.target, self.function, self.inputs, self.arguments = target, function, inputs, arguments
-
-    def lines(self):
-        parts = [*self.inputs, *(f"{name}={_literal(value)}" for name, value in self.arguments.items())]
-        line = f"    {self.target} = fn.{self.function}({', '.join(parts)})"
-        if len(line) <= _LONGEST_LINE:
-            return [line]
-        return [f"    {self.target} = fn.{self.function}(", *(f"        {part}," for part in parts), "    )"]
-
-
-def _literal(value):
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, str) and not isinstance(value, Code):
-        return json.dumps(value)
-    return repr(value)
-
-
-class _Writer:
+class _Writer(TrainingSteps):
     """Collects the lines of one stage."""
 
     def __init__(self, stage, is_dali):
@@ -70,9 +44,7 @@ class _Writer:
         self.layout = "HWC" if is_cut else stage.layout
 
     def call(self, target, function, *inputs, **arguments):
-        self.body.append(
-            _Call(target, function, inputs, {name: value for name, value in arguments.items() if value is not None})
-        )
+        self.body.append(Call(target, f"fn.{function}", inputs, arguments))
         return target
 
     def line(self, text):
@@ -98,17 +70,6 @@ class _Writer:
             adjust_orientation=is_turned,
             arithmetic=self.exact(arithmetic),
         )
-
-    def read_folder(self, step):
-        self.call(
-            "encoded, labels",
-            "readers.file",
-            file_root=step.path,
-            random_shuffle=True,
-            pad_last_batch=True,
-            name="reader",
-        )
-        self.decode_images(False)
 
     def take_frames(self, _):
         self.call("images", "external_source", name=self.stage.input, dtype=Code("types.UINT8"), ndim=4, layout="FHWC")
@@ -175,37 +136,6 @@ class _Writer:
                 out_of_bounds_policy="pad",
                 fill_values=fill,
             )
-
-    def random_resized_crop(self, step):
-        window = {"size": [step.height, step.width], "random_area": step.area, "random_aspect_ratio": step.ratio}
-        self.call("images", "random_resized_crop", "images", **window, **self.filters(step))
-
-    def random_crop(self, step):
-        self.line("shape = images.shape()")
-        for number, (name, side) in enumerate((("top", step.height), ("left", step.width))):
-            self.line(f"{name} = math.floor(fn.random.uniform(range=[0, 1]) * (shape[{number}] - {side - 1}))")
-        start = Code("fn.cast(fn.stack(top, left), dtype=types.INT32)")
-        self.call("images", "slice", "images", start=start, shape=[step.height, step.width], axes=[0, 1])
-
-    def random_flip(self, step):
-        chosen = Code(f"fn.random.coin_flip(probability={step.probability!r})")
-        self.call(
-            "images",
-            "flip",
-            "images",
-            horizontal=0 if step.is_vertical else chosen,
-            vertical=chosen if step.is_vertical else None,
-        )
-
-    def grayscale(self, step):
-        self.line("red, green, blue = (fn.cast(images[:, :, channel], dtype=types.INT32) for channel in range(3))")
-        self.line("gray = fn.cast((red * 19595 + green * 38470 + blue * 7471 + 32768) // 65536, dtype=types.UINT8)")
-        self.call("gray", "stack", "gray", "gray", "gray", axis=2, axis_name="C")
-        if step.probability == 1:
-            self.line("images = gray")
-        else:
-            self.line(f"is_gray = fn.random.coin_flip(probability={step.probability!r}, dtype=types.UINT8)")
-            self.line("images = is_gray * gray + (is_gray == 0) * images")
 
     def border(self, step):
         self.line("shape = images.shape()")
@@ -287,7 +217,7 @@ class _Writer:
             inverse = np.float32(1.0 / step.factor)
             mean, std = ([float(np.float32(value) * inverse) for value in each] for each in (mean, std))
         if mean is not None:
-            self.line(f"mean, std = types.Constant({_literal(mean)}), types.Constant({_literal(std)})")
+            self.line(f"mean, std = types.Constant({literal(mean)}), types.Constant({literal(std)})")
             self.line("pixels = (pixels - mean) / std")
         if self.stage.dtype != "float32":
             self.call("pixels", "cast", "pixels", dtype=Code(_TYPES[self.stage.dtype]))
@@ -323,25 +253,34 @@ class _Writer:
 
     # The whole
 
-    def write(self):
-        handlers = {
+    @property
+    def handlers(self):
+        return {
             steps.Decode: self.decode,
-            steps.ReadFolder: self.read_folder,
             steps.TakeFrames: self.take_frames,
             steps.Scale: self.scale,
             steps.CenterCrop: self.center_crop,
-            steps.RandomResizedCrop: self.random_resized_crop,
-            steps.RandomCrop: self.random_crop,
-            steps.RandomFlip: self.random_flip,
-            steps.Grayscale: self.grayscale,
             steps.Border: self.border,
             steps.PadToMultiple: self.pad_to_multiple,
             steps.Floats: self.floats,
             steps.PadTo: self.pad,
             steps.PadToLargest: self.pad,
             steps.ToPatches: self.to_patches,
-        }
-        left = list(self.stage.steps)
+        } | self.training_handlers
+
+    def write(self):
+        self.write_steps(self.stage.steps)
+        if self.pixels == "images":
+            self.measure_images()
+            self.planes()
+        self.outputs = [
+            (self.pixels, self.stage.output),
+            *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras),
+        ]
+
+    def write_steps(self, some):
+        """Lines of some steps, one after the other."""
+        left, handlers = list(some), self.handlers
         while left:
             step = left.pop(0)
             if isinstance(step, _OF_PIXELS) and self.pixels == "images":
@@ -356,13 +295,6 @@ class _Writer:
                 handlers[type(step)](step)
             if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in self.stage.extras:
                 self.measure("original_sizes")
-        if self.pixels == "images":
-            self.measure_images()
-            self.planes()
-        self.outputs = [
-            (self.pixels, self.stage.output),
-            *(("mask" if name == "pixel_mask" else name, name) for name in self.stage.extras),
-        ]
 
     def is_one(self, resize, crop):
         """Whether one operator does both: where the window never leaves the image."""
@@ -386,10 +318,10 @@ class _Writer:
         if self.stage.is_training:
             self.outputs = [(self.pixels, None), ("labels", None)]
         for target, name in self.outputs if not self.stage.is_training else ():
-            last = [each for each in self.body if isinstance(each, _Call) and each.target == target][-1]
+            last = [each for each in self.body if isinstance(each, Call) and each.target == target][-1]
             last.arguments["name"] = name
-        body = [line for each in self.body for line in (each.lines() if isinstance(each, _Call) else [f"    {each}"])]
-        return "\n".join([*body, f"    return {', '.join(target for target, _ in self.outputs)}"])
+        self.line(f"return {', '.join(target for target, _ in self.outputs)}")
+        return "\n".join(indented(self.body))
 
 
 def write(stage, is_dali=False, batch_size=64):
@@ -401,7 +333,9 @@ def write(stage, is_dali=False, batch_size=64):
         body = body.replace("checked(new_height)", "new_height").replace("checked(new_width)", "new_width")
     helpers = [text for name, text in sizes.HELPERS.items() if f"{name}(" in body]
     imports = ["import numpy as np", ""] if "np." in body + "".join(helpers) else []
-    names = ["fn", *(["math"] if "math." in body + "".join(helpers) else []), "pipeline_def", "types"]
+    text = body + "".join(helpers)
+    used = [name for name in ("augment", "exact_augment", "math") if re.search(rf"\b{name}\.", text)]
+    names = sorted(["fn", "pipeline_def", "types", *used])
     head = [
         f'"""{stage.title}, made by `gesso from`."""',
         "",
@@ -413,14 +347,19 @@ def write(stage, is_dali=False, batch_size=64):
     functions = [line for text in helpers for line in [*text.splitlines(), "", ""]]
     # Batches ahead are for training; a server has its own requests.
     depth = "" if stage.is_training else ", prefetch_queue_depth=1"
-    definition = [f"@pipeline_def(batch_size={batch_size}, num_threads=4{depth})", "def preprocess():", body, ""]
+    conditionals = ", enable_conditionals=True" if writer.has_conditions else ""
+    settings = f"batch_size={batch_size}, num_threads=4{depth}{conditionals}"
+    definition = [f"@pipeline_def({settings})", "def preprocess():", body, ""]
     return "\n".join([*head, *functions, *definition])
 
 
 def definition(text):
     """The function with `pipeline_def` of a program."""
+    # Conditionals are rewritten by the text that `inspect` finds.
+    place = f"<gesso from {zlib.crc32(text.encode()):08x}>"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
     names: dict[str, Any] = {"__name__": "__gesso__"}
-    exec(compile(text, "<gesso from>", "exec"), names)
+    exec(compile(text, place, "exec"), names)
     made = names["preprocess"]
     made.source = text
     return made

@@ -1,5 +1,6 @@
 //! Colours and levels of pixels, each by itself or by what is around it.
 
+pub(super) mod augment;
 pub(super) mod clahe;
 pub(super) mod color_space_conversion;
 pub(super) mod debayer;
@@ -11,6 +12,7 @@ use super::table::{Bound, Row};
 
 /// The operators of the family, in the order of their modules, and what bounds their work.
 pub(super) const OPERATORS: &[Row] = &[
+    (&augment::DEF, Bound::Limit),
     (&clahe::DEF, Bound::Elements),
     (&color_space_conversion::DEF, Bound::Elements),
     (&debayer::DEF, Bound::Elements),

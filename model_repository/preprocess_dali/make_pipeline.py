@@ -1,8 +1,9 @@
-"""Writes `1/model.dali`, the pipeline that turns a compressed image into EfficientNet-Lite0's input.
+"""Writes `1/model.dali`, a pipeline of DALI's that turns a compressed image into EfficientNet-Lite0's input. The demo's
+`preprocess` is the exact one; this one shows that a file of DALI's is served as it is.
 
 The file is committed; run this (with `nvidia-dali-cuda130` installed, no GPU needed) only to change it:
 
-    python model_repository/preprocess/make_pipeline.py
+    python model_repository/preprocess_dali/make_pipeline.py
 
 EfficientNet-Lite is evaluated on the central 224/256 of the image, resampled bicubically to 224 x 224, RGB, each
 value as (v - 127) / 128. That is: shorter side to 256, then the central 224 x 224. Sizes and window are whole numbers
