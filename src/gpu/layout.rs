@@ -326,8 +326,9 @@ mod tests {
     #[test]
     fn a_struct_comes_behind_its_base_and_behind_what_it_points_to() {
         let text = text::<Longer, Axis>();
-        let places = ["struct Axis {", "struct Row {", "struct Other {", "struct Longer : Row {\n  const Axis *more;"]
-            .map(|part| text.find(part).unwrap());
+        let places =
+            ["struct Axis {", "struct Row {", "struct Other {", "struct Longer : Row {\n  const Axis *more;"]
+                .map(|part| text.find(part).unwrap());
         assert!(places.is_sorted(), "{text}");
         assert!(text.contains("sizeof(Longer) == 72"), "{text}");
         assert_eq!(text.matches("struct Axis {").count(), 1);

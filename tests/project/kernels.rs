@@ -9,8 +9,7 @@ use gesso::ops;
 
 use crate::root;
 
-const HEAD: &str =
-    "// Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.\n#pragma once\n\n";
+const HEAD: &str = "// Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.\n#pragma once\n\n";
 
 fn folder() -> PathBuf {
     root().join("kernels/layouts")
@@ -110,9 +109,11 @@ fn structs_of_kernels_are_those_of_rust() {
 #[test]
 fn two_fields_of_one_size_that_change_places_are_seen() {
     let all = layouts();
-    for (name, first, second) in
-        [("jpeg", "mcu_width", "mcu_height"), ("resample", "pitch", "step"), ("exact", "src_pitch", "dst_pitch")]
-    {
+    for (name, first, second) in [
+        ("jpeg", "mcu_width", "mcu_height"),
+        ("resample", "pitch", "step"),
+        ("exact", "src_pitch", "dst_pitch"),
+    ] {
         let text = all.get(name).unwrap();
         assert!(text.contains(&format!("{first};")), "layouts/{name}.cuh has no {first}");
         assert_ne!(exchanged(text, first, second), *text);
@@ -129,7 +130,10 @@ fn kernels_take_the_structs_that_rust_gives_them() {
         let signature = format!(" {entry}(const {row} *rows, uint32_t count, {params}");
         assert!(text.contains(&signature), "kernels/{source}.cu has no `{}`", signature.trim_start());
         let header = format!("layouts/{}.cuh", spec.layout().0);
-        assert!(included(&format!("{source}.cu")).contains_key(&header), "`{source}` does not include {header}");
+        assert!(
+            included(&format!("{source}.cu")).contains_key(&header),
+            "`{source}` does not include {header}"
+        );
     }
 }
 
@@ -143,7 +147,8 @@ fn what_kernels_share_with_rust_is_declared_once() {
     for source in SOURCES {
         let files = included(&format!("{}.cu", source.name));
         let by_hand = files.iter().filter(|(name, _)| !name.starts_with("layouts/"));
-        let by_hand: BTreeMap<&str, &str> = by_hand.map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let by_hand: BTreeMap<&str, &str> =
+            by_hand.map(|(name, text)| (name.as_str(), text.as_str())).collect();
         for (name, text) in &by_hand {
             for declared in ["struct Row {", "struct Params {", "CHECK_LAYOUT", "ROW_BYTES"] {
                 assert!(!text.contains(declared), "kernels/{name} has `{declared}` by hand");

@@ -99,14 +99,7 @@ impl AxisParameters {
         let scale = (roi.1 - roi.0) / size as f32;
         let start = roi.0 - origin as f32;
         match window {
-            None => Self {
-                shape: WindowShape::Nearest,
-                taps: 1,
-                start,
-                scale,
-                table_scale: 0.0,
-                origin,
-            },
+            None => Self { shape: WindowShape::Nearest, taps: 1, start, scale, table_scale: 0.0, origin },
             Some(window) => Self {
                 shape: match window.table.len() {
                     GAUSSIAN_ENTRIES => WindowShape::Gaussian,

@@ -258,7 +258,9 @@ fn kernel(dtype: DType, interpolation: Interpolation) -> KernelSpec {
         Interpolation::Lanczos => 3,
     };
     KernelSpec::of::<Row, Params>("remap", "remap")
-        .header(HEADER).dtype("ELEMENT", dtype).define("SAMPLING", number)
+        .header(HEADER)
+        .dtype("ELEMENT", dtype)
+        .define("SAMPLING", number)
 }
 
 /// Those that tests compile.

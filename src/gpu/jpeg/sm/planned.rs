@@ -1,15 +1,16 @@
 //! How a picture would be decoded on the SMs, and the memory that this takes. It must not know devices.
 
 use super::coded::Coded;
-use super::part::Part;
 use super::kernels;
+use super::part::Part;
 use super::rows::{self, Cut, Image, Work};
 use super::scan::Segment;
 use super::steps::{Plane, Planes, Steps};
 use super::{ALIGNMENT, Lookup};
 
 /// Scratch bytes of a piece.
-const PIECE_BYTES: usize = kernels::EXIT_BYTES + kernels::LINK_BYTES + kernels::PASSED_BYTES + kernels::START_BYTES;
+const PIECE_BYTES: usize =
+    kernels::EXIT_BYTES + kernels::LINK_BYTES + kernels::PASSED_BYTES + kernels::START_BYTES;
 
 /// Huffman tables of a picture.
 const MOST_TABLES: usize = 4;

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use super::attributes::Target;
 use super::geometry::Geometry;
 use crate::cpu::resample::{AxisParameters, WindowShape, axis_parameters};
-use crate::gpu::jpeg::cores::Planes;
+use crate::gpu::jpeg::sm::Planes;
 use crate::gpu::layout::{DeviceType, Header, device_constants, device_struct, text_with};
 
 /// Channels that one thread computes at once, at most.
