@@ -94,7 +94,9 @@ def table_kernel(folder, name, row, entry=None, params="", header=None, **defini
     program = built(folder, "rows", ["common.cuh"], source(f"{name}.cu"), flags.items())
 
     def run(rows, memory, blocks=2, threads=256, param=()):
-        table = b"".join(packed(structs.Row, row, *values) for values in rows)
+        # A kernel without rows of its own gets one number.
+        has_rows = "Row" in structs.structs
+        table = b"".join(packed(structs.Row, row, *values) for values in rows) if has_rows else bytes(4)
         own = packed(structs.Params, params, *param) if has_params else bytes(4)
         made = program([struct.pack("<QQ", blocks, threads), own, table, *(array.tobytes() for array in memory)])
         ends = np.cumsum([array.nbytes for array in memory])

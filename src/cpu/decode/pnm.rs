@@ -13,6 +13,7 @@ use super::picture::{Picture, Samples};
 use super::raster::{failed, read_pixels, truncated_header};
 use super::{Header, Job};
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// The format's row in [`super::Format`].
 pub(super) const FORMAT: ImageFormat = ImageFormat {
@@ -61,7 +62,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     let wide = job.info.bit_depth == 16;
     let raster = match encoding {
         SampleEncoding::Binary => {
-            let mut raster = vec![0; count * if wide { 2 } else { 1 }];
+            let mut raster = zeroed(count * if wide { 2 } else { 1 })?;
             reader.read_exact(&mut raster).map_err(|error| failed(error.into()))?;
             raster
         }
