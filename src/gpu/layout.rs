@@ -50,15 +50,15 @@ numbers! {
 /// A type that constants of kernels have.
 pub trait ConstantType {
     /// The type in C++.
-    const NAME: &'static str;
+    const IN_KERNELS: &'static str;
 }
 
 impl<T: DeviceType> ConstantType for T {
-    const NAME: &'static str = <T as DeviceType>::NAME;
+    const IN_KERNELS: &'static str = T::NAME;
 }
 
 impl ConstantType for usize {
-    const NAME: &'static str = "uint32_t";
+    const IN_KERNELS: &'static str = "uint32_t";
 }
 
 impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
@@ -237,7 +237,7 @@ macro_rules! device_constants {
         /// The text of those constants in C++.
         $list_vis fn $list() -> Vec<$crate::gpu::layout::ConstantText> {
             vec![$({
-                let device: &[&str] = &[$($device,)? <$type as $crate::gpu::layout::ConstantType>::NAME];
+                let device: &[&str] = &[$($device,)? <$type as $crate::gpu::layout::ConstantType>::IN_KERNELS];
                 $crate::gpu::layout::ConstantText::new(stringify!($name), device[0], $name, &[$($doc),*])
             }),*]
         }

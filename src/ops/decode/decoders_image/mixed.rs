@@ -31,7 +31,7 @@ use super::on_sms::OnSms;
 use super::reading::Read;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::{DevicePath, EngineOffload, Engines, Header, Settings, Speeds, Wish};
+use crate::gpu::jpeg::{EngineOffload, Engines, Header, Settings, Speeds, Wish};
 use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
