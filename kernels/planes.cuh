@@ -29,8 +29,7 @@ __device__ inline Fours fours_of(const Planes &planes, uint32_t x, uint32_t y) {
 
 // These, three bytes each, as three words.
 __device__ inline void convert_fours(const Planes &planes, const Fours &v, uint32_t *to) {
-  const bool blue_first = planes.blue_first;
-  if (planes.color != 1) interleave_four(blue_first ? v.third : v.first, v.second, blue_first ? v.first : v.third, to);
-  else if (planes.factor_x[1] && planes.factor_x[2]) convert_four<true>(v.first, v.second, v.third, blue_first, to);
-  else convert_four<false>(v.first, v.second, v.third, blue_first, to);
+  if (planes.color != 1) interleave_four(planes.blue_first ? v.third : v.first, v.second, planes.blue_first ? v.first : v.third, to);
+  else if (planes.factor_x[1] && planes.factor_x[2]) convert_four<true>(v.first, v.second, v.third, planes.blue_first, to);
+  else convert_four<false>(v.first, v.second, v.third, planes.blue_first, to);
 }
