@@ -16,7 +16,7 @@ const LEAST: usize = 256 << 10;
 /// Requests of a file that are tried, at most.
 const MOST_REQUESTS: usize = 12;
 /// Begins of the names of files that a crate asks for memory for.
-const BY_CRATES: &[&str] = &["gif"];
+const BY_CRATES: &[&str] = &["gif", "png"];
 
 fn all() -> Vec<crate::File> {
     let mut all = large();

@@ -76,9 +76,15 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     match most {
         _ if !wide => write(Samples::U8(&raster)),
         FULL_RANGE => {
-            write(Samples::U16(&pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect::<Vec<_>>()))
+            let mut wide = zeroed::<u16>(pairs.len())?;
+            wide.iter_mut().zip(pairs).for_each(|(to, &pair)| *to = u16::from_be_bytes(pair));
+            write(Samples::U16(&wide))
         }
-        _ => write(Samples::U8(&pairs.iter().map(|&[high, _]| high).collect::<Vec<_>>())),
+        _ => {
+            let mut bytes = zeroed::<u8>(pairs.len())?;
+            bytes.iter_mut().zip(pairs).for_each(|(to, &[high, _])| *to = high);
+            write(Samples::U8(&bytes))
+        }
     }
 }
 
