@@ -22,8 +22,10 @@ import batch  # noqa: E402
 import test_resample_kernel as resampling  # noqa: E402
 
 KERNELS = ROOT / "kernels"
+LAYOUT = resampling.LAYOUT
 # As src/ops/geometry/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
-SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
+SIDE, MAX_TAPS, ENOUGH_BLOCKS, THREADS, MAX_TILES = 224, 48, 8192, LAYOUT.THREADS, LAYOUT.MAX_TILES
+DOWN, ACROSS = SIDE // LAYOUT.TILE_H, SIDE // LAYOUT.TILE_W
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/sm/rows.rs cuts batches of few bytes and of many.
 SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
@@ -39,7 +41,8 @@ def check(status, what):
 
 def compiled(name, **definitions):
     """Function `name` of kernels/`name`.cu, compiled as the plugin does it."""
-    headers = [(path.name.encode(), path.read_bytes()) for path in KERNELS.glob("*.cuh")]
+    paths = KERNELS.rglob("*.cuh")
+    headers = [(path.relative_to(KERNELS).as_posix().encode(), path.read_bytes()) for path in paths]
     names, texts = ((ctypes.c_char_p * len(headers))(*column) for column in zip(*headers))
     program = ctypes.c_void_p()
     source = (KERNELS / f"{name}.cu").read_bytes()
@@ -139,16 +142,16 @@ class Batch:
             pairs=zeros(len(pairs) // 16 * batch.PAIRS_BYTES, np.uint8),
             segments=on_device(segments),
             quantisation=on_device(quantisation),
-            exits=zeros(pieces * 16, np.uint32),
-            links=zeros(pieces * 16, np.uint8),
-            passed=zeros(pieces * 16, np.uint16),
-            starts=zeros(pieces * 3, np.uint32),
+            exits=zeros(pieces * batch.LAYOUT.SLOT_ROOM, np.uint32),
+            links=zeros(pieces * batch.LAYOUT.SLOT_ROOM, np.uint8),
+            passed=zeros(pieces * batch.LAYOUT.SLOT_ROOM, np.uint16),
+            starts=zeros(pieces * batch.LAYOUT.Start.itemsize, np.uint8),
             coefficients=zeros(blocks * 64, np.int16),
             dcs=zeros(blocks, np.int16),
             status=zeros(len(jpegs), np.uint32),
             planes=on_device(self.planes.tobytes()),
         )
-        self.params = np.zeros(1, [(name, "u8") for name in self.memory] + [("channels", "u4"), ("blue_first", "u4")])
+        self.params = np.zeros(1, batch.LAYOUT.Params)
         for name, memory in self.memory.items():
             self.params[name] = memory.data.ptr
         self.params["channels"] = 3
@@ -158,7 +161,7 @@ class Batch:
             link=guesses,
             decode=decodes,
             pixels=pixels,
-            planes=np.array(work, np.uint32).tobytes(),
+            planes=batch.rows_of(batch.TASK, "image first count component", work).tobytes(),
         )
         threads = dict(guess=batch.SKIP_THREADS, link=batch.SKIP_THREADS, decode=batch.DECODE_THREADS)
         self.work = {
@@ -181,12 +184,14 @@ class Batch:
         return axes
 
     def resize_rows(self, output, of_planes):
-        rows = np.zeros(len(self.jpegs), resampling.ROW + resampling.NORMALIZE)
+        rows = np.zeros(len(self.jpegs), LAYOUT.Normalized)
         rows["src"], rows["dst"] = self.images["pixels"], output.data.ptr + np.arange(len(rows)) * SIDE * SIDE * 12
-        described = np.zeros(len(rows), resampling.PLANES)
+        described = np.zeros(len(rows), LAYOUT.Planes)
         for row, planes, image, jpeg in zip(rows, described, self.images, self.jpegs):
-            row["y"], row["x"] = resampling.axis(jpeg.height, SIDE), resampling.axis(jpeg.width, SIDE)
-            row["pitch"] = 3 * jpeg.width
+            y, x = resampling.axis(jpeg.height, SIDE), resampling.axis(jpeg.width, SIDE)
+            own = resampling.described(LAYOUT.Normalized, y, x, 3)
+            for name in ("y", "x", "pitch", "step"):
+                row[name] = own[name][0]
             own = self.planes[int(image["first_plane"]) :][: len(jpeg.components)]
             for name, values in (
                 ("samples", "samples"),
@@ -198,8 +203,7 @@ class Batch:
         described["color"] = self.images["color"]
         self.described = on_device(described.tobytes())
         rows["y"], rows["x"] = np.split(self.axes_of(rows), 2)
-        rows["step"] = rows["channels"] = 3
-        rows["window_h"] = rows["window_w"] = SIDE
+        rows["channels"], rows["window"] = 3, SIDE
         rows["planar"], rows["factor"], rows["bias"] = 1, 1 / 58, -2
         if of_planes:
             rows["planes"] = self.described.data.ptr + np.arange(len(rows)) * described.itemsize
@@ -221,16 +225,15 @@ def main():
     options = parser.parse_args()
     files = [batch.Jpeg(path.read_bytes()) for path in sorted(options.images.glob("*.jpg"))]
     cupy.zeros(1)  # Makes the context.
-    sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
     functions = {
-        stage: compiled(f"jpeg_{stage}", **sizes)
+        stage: compiled(f"jpeg_{stage}")
         for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")
     }
-    flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, **sizes)
+    flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
     if any(resampling.has_many_rows(resampling.axis(file.height, SIDE)) for file in files):
         flags["MANY_ROWS"] = 1
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
-    weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
+    weights = compiled("resample_weights")
     print(
         "images "
         + "".join(

@@ -5,16 +5,7 @@
 // with conversions in between. RESULT is its type, OPERANDS the number of operands.
 #include "common.cuh"
 
-constexpr uint32_t MAX_AXES = 6;
-
-struct Operand {
-  uint64_t address;
-  int64_t stride[MAX_AXES];  // in elements, innermost first
-};
-
 #include "layouts/arithmetic.cuh"
-
-static_assert(sizeof(Operand) == OPERAND_BYTES, "an operand has another size in Rust");
 
 template <class T> constexpr bool is_real = false;
 template <> constexpr bool is_real<float> = true;

@@ -1,12 +1,6 @@
 // Weighted sums of bands of one dimension: mel filters, cosine transforms. A row of the table is a sample.
 #include "common.cuh"
 
-struct Band {
-  uint32_t first, count;  // of the elements that are summed
-  uint32_t start;         // of their weights
-  float scale;            // of the sum
-};
-
 #include "layouts/bands.cuh"
 
 extern "C" __global__ void bands(const Row *rows, uint32_t count, NoParams) {

@@ -1,5 +1,5 @@
-// What every kernel needs: fixed-size types, saturating conversion as DALI's GPU kernels do it, and the check that a
-// struct has the same size here and in Rust. Compiled by NVRTC, which brings no headers.
+// What every kernel needs: fixed-size types, saturating conversion as DALI's GPU kernels do it. Compiled by NVRTC,
+// which brings no headers.
 #pragma once
 
 typedef unsigned char uint8_t;
@@ -27,11 +27,6 @@ __device__ inline half_t to_half(float f) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
   return h;
 }
-
-// For structs that are not made from those in Rust (layouts/): ROW_BYTES and PARAM_BYTES are their sizes there.
-#define CHECK_LAYOUT(Row, Params)                                                        \
-  static_assert(sizeof(Row) == ROW_BYTES, "a row has another size in Rust");             \
-  static_assert(sizeof(Params) == PARAM_BYTES, "the parameters have another size in Rust")
 
 // Parameters of a kernel that takes none: a struct in C++ has at least a byte, so Rust passes this.
 struct NoParams {

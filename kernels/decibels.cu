@@ -3,8 +3,6 @@
 
 #include "layouts/decibels.cuh"
 
-constexpr uint32_t PARTS = 64, THREADS = 256;
-
 __device__ inline float larger(float most, float value) { return value > most ? value : most; }
 
 // The largest value of each part, for PARTS blocks of THREADS a row.

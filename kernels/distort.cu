@@ -6,7 +6,8 @@
 
 #include "layouts/distort.cuh"
 
-constexpr uint32_t THREADS = 256, SQUARES = THREADS / 64, SIDE = 16, BLOCKS = 6;
+static_assert(SQUARES == THREADS / 64, "a square has 64 threads");
+constexpr uint32_t BLOCKS = 6;
 // A column more than there is, so that columns lie in different banks.
 constexpr uint32_t PITCH = 9, BLOCK = 8 * PITCH;
 

@@ -3,44 +3,7 @@
 // the library, and products are rounded where it rounds them.
 #pragma once
 #include "common.cuh"
-
-// How sums are made: METHOD.
-enum Method {
-  BYTES,      // of integers, rounded to bytes in both passes
-  INTEGERS,   // of integers, kept as they are between the passes: across only
-  FLOATS,     // of float32 as torch adds them
-  MEANS,      // of float32, every product rounded
-  LINEAR,     // down only, of integers: as OpenCV does it
-  CUBIC,      // down only, of integers: as OpenCV does it
-  WHOLE,      // down only: means of whole pixels
-};
-
-// What Row::alpha says of colours with alpha.
-enum Alpha { MULTIPLY = 1, DIVIDE = 2 };
-
-// One image's pass.
-struct Row {
-  const void *src;          // the first line that is needed
-  void *dst;
-  // Of each output its first pixel, of each output its number of weights, then of each weight in turn those of all
-  // outputs.
-  const int32_t *axis;
-  uint32_t outputs;         // pixels that are made along the axis
-  // Pixels that there are (those beyond the ends are the ones at the ends), and the one with which the source begins.
-  int32_t length, origin;
-  uint32_t lines;           // across: rows; down: elements of a row
-  uint32_t src_pitch, dst_pitch;  // elements from row to row
-  uint32_t step;            // elements of a pixel
-  uint32_t bits;            // BYTES: behind the point of the weights
-  uint32_t alpha;
-  // CUBIC: where the first pixel of a row lies in a row of the whole output, how far the next one is from it, and how
-  // many elements of that are made of floats.
-  int32_t start, direction;
-  uint32_t whole;
-  float share;              // WHOLE: what a sum is multiplied by, or 0: halves of four pixels are rounded up
-  uint32_t unused;
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/exact.cuh"
 
 template <int M> struct Types {
   typedef int32_t Weight;

@@ -3,10 +3,8 @@
 //
 //   METHOD  how they are summed up (exact.cuh)      CH  elements of a pixel that a thread makes at once
 //
-// A thread makes a pixel of ROWS rows, so that a weight is read once for all of them.
+// A thread makes a pixel of ROWS_AT_ONCE rows, so that a weight is read once for all of them.
 #include "exact.cuh"
-
-constexpr int ROWS = 4;
 
 template <int M> struct Made {
   typedef typename Types<M>::Sum Element;
@@ -29,14 +27,14 @@ extern "C" __global__ void __launch_bounds__(256) exact_across(const Row *rows, 
   constexpr bool MAY_HAVE_ALPHA = METHOD == BYTES && (CH == 2 || CH == 4);
   const Row row = rows[blockIdx.y];
   const uint32_t groups = row.step / CH, across = row.outputs * groups;
-  const uint32_t items = across * ((row.lines + ROWS - 1) / ROWS);
+  const uint32_t items = across * ((row.lines + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE);
   const Weight *const weights = (const Weight *)(row.axis + 2 * row.outputs);
   for (uint32_t item = blockIdx.x * blockDim.x + threadIdx.x; item < items; item += gridDim.x * blockDim.x) {
-    const uint32_t y = item / across * ROWS, place = item % across, x = place / groups, c = place % groups * CH;
-    const uint8_t *from[ROWS];
-    Sum sums[ROWS][CH];
+    const uint32_t y = item / across * ROWS_AT_ONCE, place = item % across, x = place / groups, c = place % groups * CH;
+    const uint8_t *from[ROWS_AT_ONCE];
+    Sum sums[ROWS_AT_ONCE][CH];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < ROWS_AT_ONCE; r++) {
       // What is below the last row is that once more.
       from[r] = (const uint8_t *)row.src + (uint64_t)min(y + r, row.lines - 1) * row.src_pitch + c;
 #pragma unroll
@@ -47,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_across(const Row *rows, 
       const Weight weight = weights[(uint64_t)k * row.outputs + x];
       const uint64_t offset = (uint64_t)source_index<METHOD>(row, first + k) * row.step;
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) {
+      for (int r = 0; r < ROWS_AT_ONCE; r++) {
         uint32_t pixel[CH];
 #pragma unroll
         for (int e = 0; e < CH; e++) pixel[e] = __ldg(from[r] + offset + e);
@@ -60,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) exact_across(const Row *rows, 
       }
     }
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < ROWS_AT_ONCE; r++) {
       if (y + r >= row.lines) break;
       Element made[CH];
 #pragma unroll

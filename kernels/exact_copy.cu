@@ -1,16 +1,6 @@
 // Nearest pixels by another library's rules: which row and which column each output is made of, the host says.
 #include "common.cuh"
-
-struct Row {
-  const uint8_t *src;       // the first pixel of the crop
-  uint8_t *dst;
-  // Of each row of the output its row, of each column its column: -1 is none, which is 0.
-  const int32_t *rows, *columns;
-  uint32_t height, width;
-  uint32_t pitch;           // bytes from row to row of the source
-  uint32_t step;            // elements of a pixel
-};
-CHECK_LAYOUT(Row, NoParams);
+#include "layouts/exact_copy.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) exact_copy(const Row *rows, uint32_t count, NoParams) {
   begin_early();

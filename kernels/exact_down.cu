@@ -5,7 +5,7 @@
 #include "exact.cuh"
 
 // Elements that a thread makes: short threads would wait most of the time.
-constexpr int AT_ONCE = METHOD == BYTES ? 16 : 4;
+constexpr int AT_ONCE = METHOD == BYTES ? BYTES_AT_ONCE : NUMBERS_AT_ONCE;
 constexpr int WORDS = AT_ONCE / 4;
 
 // What is between the passes.

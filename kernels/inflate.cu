@@ -4,10 +4,6 @@
 
 #include "layouts/inflate.cuh"
 
-// What became of a block, in the order of OUTCOMES in src/ops/decode/decoders_inflate.rs.
-enum Outcome : uint32_t { INFLATED, ENDS_EARLY, TOO_LONG, ZERO_OFFSET, OFFSET_OUTSIDE };
-
-constexpr uint32_t WARP = 32;
 // A length of this many goes on in further bytes.
 constexpr uint32_t LONGER = 15;
 constexpr uint32_t LEAST_MATCH = 4;
@@ -22,7 +18,8 @@ __device__ inline bool read_rest(const Row &row, uint64_t &at, uint64_t &length)
 }
 
 // Whatever a block says, only its own bytes are read, and only its own room is written.
-__device__ inline Outcome inflate_block(const Row &row, uint32_t lane, uint64_t &made) {
+// What became of it is the outcome.
+__device__ inline uint32_t inflate_block(const Row &row, uint32_t lane, uint64_t &made) {
   for (uint64_t at = 0;;) {
     if (at == row.from_bytes) return ENDS_EARLY;
     const uint32_t token = row.from[at++];
@@ -53,7 +50,7 @@ extern "C" __global__ void inflate(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
   const uint32_t lane = threadIdx.x;
   uint64_t made = 0;
-  const Outcome outcome = inflate_block(row, lane, made);
+  const uint32_t outcome = inflate_block(row, lane, made);
   for (uint64_t i = made + lane; i < row.to_bytes; i += WARP) row.to[i] = 0;
   if (lane == 0) *row.outcome = outcome;
 }

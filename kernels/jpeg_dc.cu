@@ -3,9 +3,6 @@
 // decoded becomes gray here, so that nobody sees what was in memory before, until the host has decoded it.
 #include "jpeg_scan.cuh"
 
-typedef Image Row;
-CHECK_LAYOUT(Row, Params);
-
 // Sums of differences over MCUs.
 struct Sums {
   // Whether a segment begins in them: then what was before does not count.
@@ -24,7 +21,7 @@ __device__ inline Sums from_below(const Sums &s, uint32_t distance) {
   return o;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Image *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ Sums all[WARPS];
   const Image image = rows[blockIdx.x];

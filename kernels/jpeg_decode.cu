@@ -2,22 +2,19 @@
 // differences of DC values. A thread collects half of a block at a time in shared memory, so that many fit.
 #include "jpeg_codes.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-constexpr uint32_t THREADS = 128;
+constexpr uint32_t THREADS = DECODE_THREADS;
 constexpr uint32_t HALF = 32;
 // Bytes from one thread's half to the next: it is written in fours of words, and others lie in other banks.
 constexpr uint32_t STRIDE = HALF * 2 + 16;
 // Positions behind the values of the first half, and of all, are below these.
 constexpr uint32_t FIRST = (HALF + 1) * COEFFICIENT, ALL = 65 * COEFFICIENT;
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ Codes tables;
   __shared__ Window<DECODE_WINDOW> window;
   __shared__ uint4 memory[THREADS * STRIDE / 16];
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   for (uint32_t i = threadIdx.x; i < THREADS * STRIDE / 16; i += THREADS) memory[i] = {0, 0, 0, 0};
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);

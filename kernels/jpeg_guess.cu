@@ -2,14 +2,11 @@
 // that starts wrong soon reads right codes again, mostly in the right block of the MCU for at least one of the guesses.
 #include "jpeg_codes.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t guesses = image.guesses;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);

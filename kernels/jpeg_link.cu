@@ -3,14 +3,9 @@
 // reaches.
 #include "jpeg_codes.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-// Pieces behind its own that a block of threads has in its window.
-constexpr uint32_t AHEAD = 24;
 constexpr uint32_t THREADS = SKIP_THREADS;
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
@@ -19,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
   __shared__ uint32_t size[2];
   __shared__ uint16_t work[2][THREADS];
   __shared__ uint32_t places[2][THREADS];
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   if (threadIdx.x < 2) size[threadIdx.x] = 0;
   const uint32_t guesses = image.guesses;

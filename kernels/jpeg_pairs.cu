@@ -1,10 +1,6 @@
 // Tables that find two codes at once, of tables that find one. A block of threads has one table.
 #include "jpeg.cuh"
 
-// A table as its image, and as its first 1 if it is for AC.
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
 // How far the end of a block advances, and nothing else.
 constexpr uint32_t TO_THE_END = 64;
 __device__ inline uint32_t advance_of(uint32_t entry) { return entry >> 9 & 127; }
@@ -28,10 +24,11 @@ __device__ inline uint32_t find_second(const Table &t, uint32_t first, uint32_t 
 // What advances an entry of Pairs::skips.
 __device__ inline uint32_t skip_of(uint32_t entry) { return advance_of(entry) == TO_THE_END ? SKIP_END : advance_of(entry); }
 
-extern "C" __global__ void __launch_bounds__(256) jpeg_pairs(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(PAIRS_THREADS) jpeg_pairs(const Task *rows, uint32_t count, Params p) {
   begin_early();
   static_assert(AC_SKIP_BITS <= LUT_BITS + 1, "of longer codes only those that are one bit longer are found");
-  const Row row = rows[blockIdx.x];
+  // A table as its image, and as its first 1 if it is for AC.
+  const Task row = rows[blockIdx.x];
   const Table &t = p.tables[row.image];
   Pairs &to = p.pairs[row.image];
   const bool is_ac = row.first;

@@ -4,10 +4,7 @@
 // for jpeg_planes and jpeg_upsample.
 #include "jpeg_colors.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, BLOCKS = THREADS / 8;
+constexpr uint32_t THREADS = PIXELS_THREADS, WARPS = THREADS / 32, BLOCKS = THREADS / 8;
 // Threads that copy a row which is whole words: those of five MCUs with 4:2:0 are 60.
 constexpr uint32_t COPIERS = 64;
 // Bytes of the pixels of a block of threads: an MCU of ten blocks covers at most 16 blocks of pixels (factors 4 x 1 and
@@ -30,7 +27,7 @@ struct Tile {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ union {
     int32_t work[BLOCKS][8][9];
@@ -38,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
     uint32_t pixels[PIXEL_BYTES / 4 + 1];
   } shared;
   __shared__ uint2 samples[BLOCKS][9];
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t mcu_blocks = image.mcu_blocks, group = BLOCKS / mcu_blocks;
   const uint32_t block = threadIdx.x / 8, line = threadIdx.x % 8;

@@ -2,10 +2,7 @@
 // asks for. Eight threads share a block.
 #include "jpeg_transform.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-constexpr uint32_t THREADS = 256, BLOCKS = THREADS / 8;
+constexpr uint32_t THREADS = PIXELS_THREADS, BLOCKS = THREADS / 8;
 
 // Divides: by powers of two without a division.
 struct Divisor {
@@ -15,10 +12,10 @@ struct Divisor {
   __device__ uint32_t quotient(uint32_t v) const { return log < 32 ? v >> log : v / n; }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ int32_t work[BLOCKS][8][9];
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t c = task.component;
   const Plane plane = p.planes[image.first_plane + c];

@@ -3,9 +3,6 @@
 // an image.
 #include "jpeg_scan.cuh"
 
-typedef Image Row;
-CHECK_LAYOUT(Row, Params);
-
 // A map from slots to slots, a byte each; NO_SLOT stays NO_SLOT.
 struct Map {
   uint32_t to[4];
@@ -58,7 +55,7 @@ __device__ inline Sum from_below(const Sum &s, uint32_t distance) {
   return {__shfl_up_sync(~0u, s.reset, distance), __shfl_up_sync(~0u, s.blocks, distance)};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ Map maps[WARPS];
   __shared__ Sum sums[WARPS];

@@ -2,7 +2,7 @@
 #pragma once
 #include "jpeg.cuh"
 
-constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
+constexpr uint32_t THREADS = SCAN_THREADS, WARPS = THREADS / 32;
 
 // Inclusive: what `join` makes of the values of the threads up to this one. The last is left in `all` for everyone, of
 // which there are WARPS. A value of the thread some lanes below is what `from_below` gives.

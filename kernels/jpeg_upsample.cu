@@ -2,10 +2,7 @@
 // row of the window: eight pixels a thread, which begin at a multiple of eight of the image.
 #include "jpeg_colors.cuh"
 
-typedef Task Row;
-CHECK_LAYOUT(Row, Params);
-
-constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, STRIP = 32 * 8;
+constexpr uint32_t THREADS = PIXELS_THREADS, WARPS = THREADS / 32;
 
 __device__ inline uint32_t clamp(int32_t at, uint32_t size) { return min((uint32_t)max(at, 0), size - 1); }
 
@@ -63,11 +60,11 @@ __device__ inline uint2 samples_of(const Plane &plane, uint32_t x, uint32_t y) {
   return {from[0] * 0x01010101u, from[1] * 0x01010101u};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_upsample(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_upsample(const Task *rows, uint32_t count, Params p) {
   begin_early();
   // A word more, which is read with the last.
   __shared__ uint32_t pixels[WARPS][STRIP * 3 / 4 + 1];
-  const Row task = rows[blockIdx.x];
+  const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const Plane *const planes = p.planes + image.first_plane;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, channels = p.channels;

@@ -2,12 +2,6 @@
 // a canvas.
 #include "common.cuh"
 
-struct Region {
-  const FROM *from;  // its first element
-  uint64_t pitch;    // elements from one line of its image to the next
-  uint64_t top, left, height, width;  // on the canvas
-};
-
 #include "layouts/multi_paste.cuh"
 
 extern "C" __global__ void multi_paste(const Row *rows, uint32_t count, NoParams) {
@@ -19,8 +13,8 @@ extern "C" __global__ void multi_paste(const Row *rows, uint32_t count, NoParams
     for (uint64_t k = row.count; k > 0 && !from; k--) {
       const Region &region = row.regions[k - 1];
       // What lies in front of a region is a large number.
-      const uint64_t down = y - region.top, across = x - region.left;
-      if (down < region.height && across < region.width) from = region.from + down * region.pitch + across * row.channels;
+      const uint64_t down = y - region.to[0], across = x - region.to[1];
+      if (down < region.size[0] && across < region.size[1]) from = region.from + down * region.pitch + across * row.channels;
     }
     TO *to = row.to + i * row.channels;
     for (uint64_t c = 0; c < row.channels; c++) to[c] = from ? convert<TO>(from[c]) : TO(0);

@@ -4,10 +4,6 @@
 
 #include "layouts/nonsilent.cuh"
 
-// Windows whose sums follow from one another.
-constexpr uint64_t RUN = 256;
-constexpr uint32_t THREADS = 1024;
-
 __device__ inline SUM square(FROM value) { return (SUM)convert<SUM>(value) * convert<SUM>(value); }
 
 extern "C" __global__ void mean_squares(const Row *rows, uint32_t count, Params) {

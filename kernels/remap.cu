@@ -6,8 +6,6 @@
 
 #include "layouts/remap.cuh"
 
-constexpr float FAR = 1e9f;
-
 // What is no number lies far outside: the difference of anything else to itself is 0.
 __device__ inline float shifted(float at, float shift) { return at - at == 0 ? at + shift : -FAR; }
 

@@ -15,7 +15,6 @@
 #include "resample_bytes.cuh"
 #include "resample_planes.cuh"
 
-constexpr int TILE_W = 32;
 constexpr int WARPS = THREADS / TILE_W;
 // Rows of the tile that a thread has in the pass along x.
 constexpr int ROWS = TILE_H / WARPS;
@@ -32,30 +31,14 @@ constexpr int BLOCKS = 5;
 #else
 constexpr int BLOCKS = 6;
 #endif
-// The most tiles that a block makes; as in src/ops/geometry/resize/gpu.rs.
-constexpr int MAX_TILES = 4;
 // Taps along x whose weights are kept in shared memory.
 constexpr int MAX_TAPS = 24;
 
-struct Row {
-  const SRC *src;
-  DST *dst;
-  const Planes *planes;     // in place of src, when there are some
-  Axis y, x;
-  uint32_t pitch;           // elements between source rows
-  uint32_t step;            // elements between pixels of a row, in source and (resized only) output
 #ifdef NORMALIZE
-  int32_t window_h, window_w;   // of the output
-  int32_t anchor_y, anchor_x;   // of the window in the resized image
-  int32_t mirror, planar, channels, unused;  // channels of the output: at least CH
-  float factor[4], bias[4], fill[4];
+typedef Normalized Row;
+#else
+typedef Resample Row;
 #endif
-};
-struct Params {
-  // Tiles that a block makes, one below the other.
-  uint32_t tiles;
-};
-CHECK_LAYOUT(Row, Params);
 
 template <class T> constexpr bool IS_BYTE = false;
 template <> constexpr bool IS_BYTE<uint8_t> = true;
@@ -259,10 +242,10 @@ struct Resized {
   // Stores it in column x of the output, from row y on, as far as that is there.
   __device__ void store(const Row &row, int x, int y, const Memory &memory) const {
 #ifdef NORMALIZE
-    const int out_h = row.window_h, out_w = row.window_w, channels = row.channels, resized_y = y + row.anchor_y;
+    const int out_h = row.window[0], out_w = row.window[1], channels = row.channels, resized_y = y + row.anchor[0];
     const bool planar = row.planar, exists = memory.firsts_x[threadIdx.x % TILE_W] != NONE;
     const uint64_t next = planar ? (uint64_t)out_h * out_w : 1, line = planar ? out_w : (uint64_t)out_w * channels;
-    DST *const to = row.dst + y * line + (planar ? x : (uint64_t)x * channels);
+    DST *const to = (DST *)row.dst + y * line + (planar ? x : (uint64_t)x * channels);
     if (exists && channels == CH && resized_y >= 0 && resized_y + ROWS <= row.y.size && y + ROWS <= out_h) {
 #pragma unroll
       for (int c = 0; c < CH; c++) {
@@ -286,7 +269,7 @@ struct Resized {
     }
 #else
     const uint64_t line = (uint64_t)row.x.size * row.step;
-    DST *own = row.dst + y * line + (uint64_t)x * row.step;
+    DST *own = (DST *)row.dst + y * line + (uint64_t)x * row.step;
 #pragma unroll
     for (int j = 0; j < ROWS; j++, own += line) {
       if (y + j >= row.y.size) return;
@@ -300,7 +283,7 @@ struct Resized {
 // Makes tiles one below the other.
 __device__ inline void make_tiles(const Row &row, int tiles, Memory &memory) {
 #ifdef NORMALIZE
-  const int out_h = row.window_h, out_w = row.window_w, anchor_y = row.anchor_y;
+  const int out_h = row.window[0], out_w = row.window[1], anchor_y = row.anchor[0];
 #else
   const int out_h = row.y.size, out_w = row.x.size, anchor_y = 0;
 #endif
@@ -313,7 +296,7 @@ __device__ inline void make_tiles(const Row &row, int tiles, Memory &memory) {
 
   // Where the tiles are in the resized image: their first column and this thread's, of those that exist.
 #ifdef NORMALIZE
-  const int direction = row.mirror ? -1 : 1, left = row.anchor_x + (row.mirror ? out_w - 1 - left_x : left_x);
+  const int direction = row.mirror ? -1 : 1, left = row.anchor[1] + (row.mirror ? out_w - 1 - left_x : left_x);
 #else
   const int direction = 1, left = left_x;
 #endif
@@ -358,7 +341,7 @@ __device__ inline void make_tiles(const Row &row, int tiles, Memory &memory) {
       } else {
         __syncthreads();
         for (int j = warp; j < down; j += WARPS)
-          if (ry + j >= 0 && ry + j < ay.size) any_columns(row, row.src + (uint64_t)from * row.step, ry + j, j, part * CH, memory.columns);
+          if (ry + j >= 0 && ry + j < ay.size) any_columns(row, (const SRC *)row.src + (uint64_t)from * row.step, ry + j, j, part * CH, memory.columns);
       }
       __syncthreads();
       Resized made;

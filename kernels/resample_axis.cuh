@@ -2,27 +2,7 @@
 // does it (src/cpu/resample/filter.rs), but for one rounding (`source_of`).
 #pragma once
 #include "common.cuh"
-
-// One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
-struct Axis {
-  float start, scale;       // coordinate of the first tap before rounding up; source pixels an output pixel
-  float table_scale;        // table entries a source pixel
-  int32_t filter;           // Filter
-  int32_t taps;
-  int32_t length, size;     // source pixels, output pixels
-  int32_t origin;           // the source pixel that coordinates count from
-  // Whether its taps are in the image: pixels at the edges of that have the weights of what is beyond them, too. And
-  // whether weights are halves, for bytes (resample_bytes.cuh); then taps are in the image.
-  int32_t is_merged, is_split;
-  // What resample_weights makes of it: for each output pixel its first tap, then for each tap the weights of all,
-  // divided by their sums. Where they are split, for each pixel its weights, with zeros before and behind them.
-  float *made;
-};
-
-// Zeros before the split weights of a pixel, and behind them.
-constexpr int SPLIT_PADDING = 4;
-
-enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
+#include "layouts/resample.cuh"
 
 __device__ __noinline__ float entry(int filter, int i) {
   switch (filter) {

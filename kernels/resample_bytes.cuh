@@ -12,8 +12,6 @@
 #include "matrix.cuh"
 #include "resample_axis.cuh"
 
-constexpr int TILE_H = 16;
-constexpr int THREADS = 128;
 // From an element's rows to the next one's: a multiple of 4, so that a thread stores and reads four rows at once, and
 // so that threads that do are in different banks of memory.
 constexpr int COLUMN = TILE_H + 4;
@@ -21,8 +19,6 @@ constexpr int COLUMN = TILE_H + 4;
 constexpr int SLICE = 120, SLICE_WORDS = SLICE / 4;
 // Elements of a row that there is room for.
 constexpr int ROOM = 2 * SLICE;
-// Rows of the source that products take at once, in two steps.
-constexpr int ROWS_AT_ONCE = 32;
 
 // What sums are multiplied by in the pass along x.
 constexpr float BYTE_UNIT = 4.0f;

@@ -39,7 +39,8 @@ __device__ __noinline__ void stage_any(int thread, const Planes &planes, int fro
   for (int task = thread; task < FOURTHS; task += THREADS) {
     const Fourth own(task, from, part, first, rows);
     uint32_t above[3], below[3], elements[12];
-    planes.convert(planes.read(own.x, own.y), above), planes.convert(planes.read(own.x, own.y + 1), below);
+    convert_fours(planes, fours_of(planes, own.x, own.y), above);
+    convert_fours(planes, fours_of(planes, own.x, own.y + 1), below);
 #pragma unroll
     for (uint32_t e = 0; e < 12; e++) elements[e] = two_bytes(above[e / 4], below[e / 4], e % 4);
     put_staged(elements, own.pair, 12 * own.group, staged);
@@ -49,7 +50,7 @@ __device__ __noinline__ void stage_any(int thread, const Planes &planes, int fro
 // The same, sooner of a picture whose chroma four pixels of two rows share: all samples are asked for before the first
 // is looked at.
 __device__ inline void stage(int thread, const Planes &planes, int from, int part, int first, int rows, uint32_t *staged) {
-  if (!planes.shares_chroma()) return stage_any(thread, planes, from, part, first, rows, staged);
+  if (!shares_chroma(planes)) return stage_any(thread, planes, from, part, first, rows, staged);
   const bool blue_first = planes.blue_first;
   const uint32_t luma_stride = planes.stride[0], cb_stride = planes.stride[1], cr_stride = planes.stride[2];
   const uint8_t *const luma = planes.samples[0], *const cb = planes.samples[1], *const cr = planes.samples[2];

@@ -3,9 +3,6 @@
 #include "resample_axis.cuh"
 #include "resample_split.cuh"
 
-typedef Axis Row;
-CHECK_LAYOUT(Row, NoParams);
-
 // Makes weights of output pixel i of pixels in the image, of which one may have several: `put` gets which it is,
 // counted from the first, and its weight.
 template <class Put> __device__ inline void merge(const Axis &axis, int i, float sum, Put put) {
@@ -22,7 +19,7 @@ template <class Put> __device__ inline void merge(const Axis &axis, int i, float
   ((int32_t *)axis.made)[i] = begin;
 }
 
-extern "C" __global__ void __launch_bounds__(256) resample_weights(const Row *rows, uint32_t count, NoParams) {
+extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *rows, uint32_t count, NoParams) {
   begin_early();
   const Axis axis = rows[blockIdx.y];
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < axis.size; i += gridDim.x * blockDim.x) {

@@ -19,6 +19,7 @@ pub mod cpu;
 pub mod deadline;
 pub mod error;
 pub mod executor;
+mod faults;
 pub mod gpu;
 pub mod graph;
 pub mod lanes;

@@ -1,6 +1,10 @@
 // Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.
 #pragma once
 
+// Blocks that look for the largest value of a sample, and their threads.
+constexpr uint32_t PARTS = 64;
+constexpr uint32_t THREADS = 256;
+
 struct Row {
   float *to;
   const float *from;

@@ -1,6 +1,13 @@
 // Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.
 #pragma once
 
+// Pixels along the side of what shares blocks of chroma.
+constexpr uint32_t SIDE = 16;
+// Threads of a block.
+constexpr uint32_t THREADS = 256;
+// Such squares that they work on at once.
+constexpr uint32_t SQUARES = 4;
+
 struct Row {
   uint8_t *to;
   const uint8_t *from;

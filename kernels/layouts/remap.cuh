@@ -1,6 +1,9 @@
 // Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.
 #pragma once
 
+// Where a place lies that is no number, before the image: far outside of every one.
+constexpr float FAR = 1000000000;
+
 struct Row {
   ELEMENT *to;
   const ELEMENT *from;

@@ -2,7 +2,7 @@
 //! the device's own architecture, kept on disk.
 
 use super::kernel_cache;
-use super::layout::{self, DeviceType};
+use super::layout::{self, DeviceType, Header};
 use super::nvrtc::Nvrtc;
 use crate::error::Result;
 use crate::tensor::DType;
@@ -21,31 +21,33 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 /// The first architecture on which a kernel may begin before those ahead of it are done.
 const FIRST_EARLY: (i32, i32) = (9, 0);
 
-/// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
+/// A kernel, specialised: a file, definitions for it, and its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KernelSpec {
     source: &'static str,
     entry: &'static str,
     definitions: Vec<(&'static str, String)>,
     early: bool,
-    row_bytes: usize,
-    param_bytes: usize,
-    /// Its structs in C++, where they are declared in Rust.
-    layout: Option<String>,
+    /// Of a row of its table and of its parameters.
+    bytes: [usize; 2],
+    /// What these are called in C++.
+    names: [&'static str; 2],
+    header: Header,
 }
 
 impl KernelSpec {
     /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`: the file
     /// includes their text, `layouts/{source}.cuh`.
     pub fn of<R: DeviceType, P: DeviceType>(source: &'static str, entry: &'static str) -> Self {
-        Self { layout: Some(layout::text::<R, P>()), ..Self::new::<R, P>(source, entry) }
+        let header = Header { name: source, text: layout::text::<R, P> };
+        let (bytes, names) = ([size_of::<R>(), size_of::<P>()], [R::NAME, P::NAME]);
+        Self { source, entry, definitions: Vec::new(), early: false, bytes, names, header }
     }
 
-    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`. The kernel
-    /// checks their sizes with `CHECK_LAYOUT`.
-    pub fn new<R, P>(source: &'static str, entry: &'static str) -> Self {
-        let (row_bytes, param_bytes) = (size_of::<R>(), size_of::<P>());
-        Self { source, entry, definitions: Vec::new(), early: false, row_bytes, param_bytes, layout: None }
+    /// The file includes the text of `header` in place of its own.
+    #[must_use]
+    pub(crate) fn header(self, header: Header) -> Self {
+        Self { header, ..self }
     }
 
     /// Defines `name` as `value`.
@@ -74,9 +76,15 @@ impl KernelSpec {
         self.source
     }
 
-    /// The structs of its table and its parameters in C++, where they are declared in Rust.
-    pub fn layout(&self) -> Option<&str> {
-        self.layout.as_deref()
+    /// The structs of its table and its parameters in C++, and constants: the name of their file in
+    /// `kernels/layouts/`, without `.cuh`, and their text.
+    pub fn layout(&self) -> (&'static str, String) {
+        (self.header.name, (self.header.text)())
+    }
+
+    /// What a row of its table and its parameters are called in C++.
+    pub fn struct_names(&self) -> [&'static str; 2] {
+        self.names
     }
 
     /// The function in it.
@@ -89,8 +97,9 @@ impl KernelSpec {
         self.early && arch >= FIRST_EARLY
     }
 
-    pub(super) fn sizes(&self) -> (usize, usize) {
-        (self.row_bytes, self.param_bytes)
+    /// Bytes of a row and of the parameters.
+    pub(super) fn sizes(&self) -> [usize; 2] {
+        self.bytes
     }
 
     fn options(&self, arch: (i32, i32)) -> Vec<String> {
@@ -99,8 +108,6 @@ impl KernelSpec {
             "--std=c++17".to_owned(),
             "--fmad=false".to_owned(),
             "-default-device".to_owned(),
-            format!("-DROW_BYTES={}", self.row_bytes),
-            format!("-DPARAM_BYTES={}", self.param_bytes),
         ];
         options.extend(self.definitions.iter().map(|(name, value)| format!("-D{name}={value}")));
         options
@@ -136,9 +143,10 @@ pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec
         .ok_or_else(|| crate::error::Error::internal(format!("there is no kernel file `{}`", spec.source)))?;
     let options = spec.options(arch);
     let (major, minor) = nvrtc.version();
-    let layout = (format!("layouts/{}.cuh", source.name), spec.layout.as_deref());
+    let (name, layout) = spec.layout();
+    let name = format!("layouts/{name}.cuh");
     let mut headers = HEADERS.to_vec();
-    headers.extend(layout.1.map(|text| (layout.0.as_str(), text)));
+    headers.push((&name, &layout));
     let texts = headers.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
     let key = format!("nvrtc {major}.{minor}\n{}\n{texts}\n{}", options.join(" "), source.text);
     if let Some(code) = kernel_cache::read(&key) {

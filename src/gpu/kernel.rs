@@ -65,7 +65,7 @@ impl Kernel {
     pub(super) fn new(
         module: Arc<Module>,
         name: &'static str,
-        (row_bytes, param_bytes): (usize, usize),
+        [row_bytes, param_bytes]: [usize; 2],
         begins_early: bool,
     ) -> Result<Self> {
         let symbol = std::ffi::CString::new(name).map_err(|_| Error::internal("a kernel's name"))?;

@@ -1,5 +1,6 @@
-//! Structs that kernels have too, declared here once: the macro `device_struct` makes the struct in Rust and its text
-//! in C++, field by field, so that the two cannot differ. It must not know which structs there are.
+//! Structs and constants that kernels have too, declared here once: the macros `device_struct` and
+//! `device_constants` make what Rust uses and its text in C++, so that the two cannot differ. It must not know which
+//! structs there are.
 //!
 //! ```text
 //! device_struct! {                         struct Row {
@@ -12,11 +13,12 @@
 //! }
 //! ```
 //!
-//! A kernel finds the text in `layouts/NAME.cuh`, NAME being that of its file. The compiler of a device gets it from
-//! memory. The files in `kernels/layouts/` are the same text for readers and for tests that run kernels on the host; a
-//! test holds them to it.
+//! A kernel finds the text in `layouts/NAME.cuh`, where NAME is that of its [`Header`]: mostly the kernel's own. The
+//! compiler of a device gets it from memory. The files in `kernels/layouts/` are the same text for readers and for tests
+//! that run kernels on the host; a test holds them to it.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::hash::{Hash, Hasher};
 
 /// A type that fields of such structs have.
 pub trait DeviceType {
@@ -45,6 +47,20 @@ numbers! {
     f32 "float" f64 "double"
 }
 
+/// A type that constants of kernels have.
+pub trait ConstantType {
+    /// The type in C++.
+    const IN_KERNELS: &'static str;
+}
+
+impl<T: DeviceType> ConstantType for T {
+    const IN_KERNELS: &'static str = T::NAME;
+}
+
+impl ConstantType for usize {
+    const IN_KERNELS: &'static str = "uint32_t";
+}
+
 impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
     const NAME: &'static str = T::NAME;
 
@@ -57,6 +73,29 @@ impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
     }
 }
 
+/// Structs and constants in C++ that kernels include as `layouts/NAME.cuh`.
+#[derive(Debug, Clone, Copy)]
+pub struct Header {
+    pub(crate) name: &'static str,
+    /// Makes the text: only where a kernel is compiled.
+    pub(crate) text: fn() -> String,
+}
+
+/// One name has one text: a test holds that.
+impl PartialEq for Header {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Header {}
+
+impl Hash for Header {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
 /// A struct in C++.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StructText {
@@ -65,9 +104,10 @@ pub struct StructText {
 }
 
 impl StructText {
-    /// A struct without fields yet.
-    pub fn new(name: &'static str) -> Self {
-        Self { name, text: format!("struct {name} {{\n") }
+    /// A struct without fields of its own yet, which has those of struct `base` in front.
+    pub fn new(name: &'static str, base: Option<&str>) -> Self {
+        let base = base.map(|base| format!(" : {base}")).unwrap_or_default();
+        Self { name, text: format!("struct {name}{base} {{\n") }
     }
 
     /// One more field of type `T`; `pointer` is its type in C++ where that is another, as of an address.
@@ -93,12 +133,32 @@ impl StructText {
     }
 }
 
-/// The text of all structs that `R` and `P` are made of.
-pub(super) fn text<R: DeviceType, P: DeviceType>() -> String {
+/// A constant in C++.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConstantText(String);
+
+impl ConstantText {
+    /// Constant `name` of `value`, whose type in C++ is `type_name`.
+    pub fn new(name: &str, type_name: &str, value: impl Display, comments: &[&str]) -> Self {
+        let comments: String = comments.iter().map(|comment| format!("//{comment}\n")).collect();
+        Self(format!("{comments}constexpr {type_name} {name} = {value};\n"))
+    }
+}
+
+/// The text of `constants`, and of all structs that `R` and `P` are made of and point to.
+pub(crate) fn text_with<R: DeviceType, P: DeviceType>(constants: &[ConstantText]) -> String {
     let mut structs = Vec::new();
     R::add(&mut structs);
     P::add(&mut structs);
-    structs.into_iter().map(|made| made.text).collect::<Vec<_>>().join("\n")
+    let constants: String = constants.iter().map(|constant| constant.0.as_str()).collect();
+    let structs = structs.into_iter().map(|made| made.text);
+    let parts = (!constants.is_empty()).then_some(constants).into_iter().chain(structs);
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The same without constants.
+pub(crate) fn text<R: DeviceType, P: DeviceType>() -> String {
+    text_with::<R, P>(&[])
 }
 
 /// Whether a struct of this name is among `structs`.
@@ -107,15 +167,16 @@ pub fn has(structs: &[StructText], name: &str) -> bool {
 }
 
 /// Declares a struct in Rust, and its text in C++ under the name behind `as`. `= "float *"` behind a field is its type
-/// in C++, where Rust has but an address or a number.
+/// in C++, where Rust has but an address or a number; `of Band` behind that is the struct that the address is of, whose
+/// text comes first. `extends image: Image` makes that field the base of the struct in C++.
 macro_rules! device_struct {
     (
         $(#[doc = $doc:literal])*
         $(#[derive($($derive:path),* $(,)?)])?
-        $vis:vis struct $name:ident as $device:ident {
+        $vis:vis struct $name:ident as $device:ident $(extends $base_vis:vis $base:ident: $base_type:ty)? {
             $(
                 $(#[doc = $comment:literal])*
-                $field_vis:vis $field:ident: $type:ty $(= $pointer:literal)?
+                $field_vis:vis $field:ident: $type:ty $(= $pointer:literal $(of $pointee:ty)?)?
             ),* $(,)?
         }
     ) => {
@@ -123,6 +184,7 @@ macro_rules! device_struct {
         #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable $($(, $derive)*)?)]
         #[repr(C)]
         $vis struct $name {
+            $($base_vis $base: $base_type,)?
             $(
                 $(#[doc = $comment])*
                 $field_vis $field: $type
@@ -136,8 +198,16 @@ macro_rules! device_struct {
                 if $crate::gpu::layout::has(structs, Self::NAME) {
                     return;
                 }
-                $(<$type as $crate::gpu::layout::DeviceType>::add(structs);)*
-                let mut made = $crate::gpu::layout::StructText::new(Self::NAME);
+                let base: Option<&str> = None;
+                $(
+                    <$base_type as $crate::gpu::layout::DeviceType>::add(structs);
+                    let base = base.or(Some(<$base_type as $crate::gpu::layout::DeviceType>::NAME));
+                )?
+                $(
+                    <$type as $crate::gpu::layout::DeviceType>::add(structs);
+                    $($(<$pointee as $crate::gpu::layout::DeviceType>::add(structs);)?)?
+                )*
+                let mut made = $crate::gpu::layout::StructText::new(Self::NAME, base);
                 $({
                     let pointer: &[&str] = &[$($pointer)?];
                     made.field::<$type>(stringify!($field), pointer.first().copied(), &[$($comment),*]);
@@ -148,6 +218,32 @@ macro_rules! device_struct {
     };
 }
 pub(crate) use device_struct;
+
+/// Declares constants in Rust, and a function `constants` that makes their text in C++. `as "int"` behind a type is that
+/// in C++, where it is another.
+macro_rules! device_constants {
+    (
+        $list_vis:vis fn $list:ident;
+        $(
+            $(#[doc = $doc:literal])*
+            $vis:vis const $name:ident: $type:ty $(as $device:literal)? = $value:expr;
+        )*
+    ) => {
+        $(
+            $(#[doc = $doc])*
+            $vis const $name: $type = $value;
+        )*
+
+        /// The text of those constants in C++.
+        $list_vis fn $list() -> Vec<$crate::gpu::layout::ConstantText> {
+            vec![$({
+                let device: &[&str] = &[$($device,)? <$type as $crate::gpu::layout::ConstantType>::IN_KERNELS];
+                $crate::gpu::layout::ConstantText::new(stringify!($name), device[0], $name, &[$($doc),*])
+            }),*]
+        }
+    };
+}
+pub(crate) use device_constants;
 
 #[cfg(test)]
 mod tests {
@@ -174,6 +270,30 @@ mod tests {
     }
 
     device_struct! {
+        /// A longer row, of which one field is where an axis lies.
+        struct Longer as Longer extends row: Row {
+            more: u64 = "const Axis *" of Axis,
+            /// 0 is none
+            other: u64 = "const Other *" of Other,
+        }
+    }
+
+    device_struct! {
+        /// What only an address leads to.
+        struct Other as Other {
+            last: u64,
+        }
+    }
+
+    device_constants! {
+        fn constants;
+        /// Threads of a block.
+        const THREADS: u32 = 1 << 7;
+        const ROWS: usize as "int" = 3;
+        const UNIT: usize = 4;
+    }
+
+    device_struct! {
         /// The same with two fields exchanged.
         struct Exchanged as Row {
             to: u64 = "float *",
@@ -197,10 +317,28 @@ mod tests {
     fn fields_stand_in_their_order() {
         let expected = "struct Axis {\n  uint32_t extent;\n  int32_t stride;\n};\n\
              static_assert(sizeof(Axis) == 8, \"Axis has another size in Rust\");\n\n\
-             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n\
-             \x20 float matrix[2][3];\n};\n\
+             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n  float matrix[2][3];\n};\n\
              static_assert(sizeof(Row) == 56, \"Row has another size in Rust\");\n";
         assert_eq!(text::<Row, Axis>(), expected);
         assert_ne!(text::<Exchanged, ExchangedAxis>(), expected);
+    }
+
+    #[test]
+    fn a_struct_comes_behind_its_base_and_behind_what_it_points_to() {
+        let text = text::<Longer, Axis>();
+        let places =
+            ["struct Axis {", "struct Row {", "struct Other {", "struct Longer : Row {\n  const Axis *more;"]
+                .map(|part| text.find(part).unwrap());
+        assert!(places.is_sorted(), "{text}");
+        assert!(text.contains("sizeof(Longer) == 72"), "{text}");
+        assert_eq!(text.matches("struct Axis {").count(), 1);
+    }
+
+    #[test]
+    fn constants_have_the_types_of_the_kernel() {
+        let text = text_with::<Axis, Axis>(&constants());
+        let expected = "// Threads of a block.\nconstexpr uint32_t THREADS = 128;\nconstexpr int ROWS = 3;\n\
+             constexpr uint32_t UNIT = 4;\n\nstruct Axis {";
+        assert!(text.starts_with(expected), "{text}");
     }
 }

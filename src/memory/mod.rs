@@ -5,6 +5,7 @@ mod bounds;
 mod copies;
 mod counted;
 mod device;
+mod fallible;
 mod filling;
 mod host;
 mod stuffed;
@@ -13,6 +14,7 @@ pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
 pub use counted::Counted;
 pub use device::{DeviceBytes, DeviceMemory};
+pub(crate) use fallible::{grow, zeroed};
 #[doc(hidden)]
 pub use filling::fill_with;
 pub(crate) use filling::pattern;

@@ -14,6 +14,7 @@ mod jpeg;
 mod jpeg_equal;
 mod jpeg_xl;
 mod kinds;
+mod nested;
 mod normalize;
 mod npz;
 #[path = "../common/numbers.rs"]

@@ -4,34 +4,17 @@ kernels/jpeg.cuh has it."""
 import re
 
 import numpy as np
+from layouts import layout
 
 WORD = 32
-SKIP_WINDOW_BITS, DECODE_WINDOW_BITS, AHEAD, PADDING = 7164 * 32, 4220 * 32, 24, 16
-SKIP_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 192, 128, 32
-LUT_BITS, TAIL, PAIRS_BYTES = 10, 512, 2 * (1 << 11) + 4 * (1 << 10)
-DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, 6
-
-IMAGE = np.dtype(
-    [("data", "u8"), ("pixels", "u8")]
-    + [
-        (name, "u4")
-        for name in "words first_segment segments first_piece pieces piece_bits guesses first_block blocks".split()
-    ]
-    + [("tables", "u4", 4)]
-    + [(name, "u4") for name in "mcu_blocks pairs components width height mcus_across".split()]
-    + [(name, "u1", 4) for name in "factor_x factor_y first across".split()]
-    + [("quantisation", "u4", 3)]
-    + [
-        (name, "u4")
-        for name in "color mcu_width mcu_height left top first_mcu left_in_mcu top_in_mcu window_across first_plane".split()
-    ]
-)
-PLANE = np.dtype(
-    [("samples", "u8")]
-    + [(name, "u4") for name in "stride left top width height across".split()]
-    + [(name, "u1") for name in "side factor_x factor_y smooth".split()]
-    + [("unused", "u4")]
-)
+PADDING = 16
+LAYOUT = layout("jpeg")
+IMAGE, PLANE, SEGMENT, TASK = LAYOUT.Image, LAYOUT.Plane, LAYOUT.Segment, LAYOUT.Task
+AHEAD, LUT_BITS, TAIL = LAYOUT.AHEAD, LAYOUT.LUT_BITS, LAYOUT.TAIL
+SKIP_WINDOW_BITS, DECODE_WINDOW_BITS = (WORD * (words - 4) for words in (LAYOUT.SKIP_WINDOW, LAYOUT.DECODE_WINDOW))
+SKIP_THREADS, DECODE_THREADS, PIXEL_BLOCKS = LAYOUT.SKIP_THREADS, LAYOUT.DECODE_THREADS, LAYOUT.PIXELS_THREADS // 8
+PAIRS_BYTES = LAYOUT.Pairs.itemsize
+DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, LAYOUT.GUESSES
 RESTARTS = re.compile(rb"\xff[\xd0-\xd7]")
 
 
@@ -105,7 +88,23 @@ def lookup(kind, counts, symbols):
         code <<= 1
     lut = by_bits[:: 1 << 16 - LUT_BITS].copy()
     lut[short:] = 0
-    return b"".join(array.tobytes() for array in (lut, by_bits[-TAIL:], entries, limits, bases))
+    table = np.zeros(1, LAYOUT.Table)
+    table["lut"], table["tail"], table["sorted"], table["limit"], table["base"] = (
+        lut,
+        by_bits[-TAIL:],
+        entries,
+        limits,
+        bases,
+    )
+    return table.tobytes()
+
+
+def rows_of(struct, names, rows):
+    """`rows`, each with values of the fields `names`."""
+    made = np.zeros(len(rows), struct)
+    for i, name in enumerate(names.split()):
+        made[name] = [row[i] for row in rows]
+    return made
 
 
 def cut_of(jpeg, bits, guesses):
@@ -234,8 +233,9 @@ def tables_of(jpegs, bits, guesses, views=None):
         # Three groups of MCUs a task: some go over the end of a row.
         mcus, run = (right - left) * (bottom - top), 3 * (PIXEL_BLOCKS // jpeg.mcu_blocks)
         tasks["pixels"] += [(number, i, min(run, mcus - i), 0) for i in range(0, mcus, run)]
-    arrays = [images, np.array(segments, np.uint32), b"".join(lookups), b"".join(values), data]
-    arrays += [np.array(rows, np.uint32) for rows in tasks.values()]
+    segments = rows_of(SEGMENT, "first_bit bits first_piece first_block", segments)
+    arrays = [images, segments, b"".join(lookups), b"".join(values), data]
+    arrays += [rows_of(TASK, "image first count component", rows) for rows in tasks.values()]
     arrays.append(np.array(planes, PLANE))
     arrays.append(np.array([pieces, blocks, samples, pixels], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

@@ -1,31 +1,28 @@
 """What tests of several kernels share."""
 
 import ctypes
-import struct
 import subprocess
 
 import pytest
 from emulator import COMPILER, HERE, KERNELS, source
+from layouts import layout, packed
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
-    """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
+    """Compiles a function of a kernel file for rows with values of the fields `row`, and parameters with values of the
+    fields `params`; returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
     for header in ("border.cuh", "common.cuh", "poisson.cuh", "random.cuh", "sampled.cuh", "weights.cuh"):
         (folder / header).write_text(source(header))
 
-    def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
+    def build(name, row, entry=None, params="", **definitions):
+        structs = layout(name)
+        has_params = "Params" in structs.structs
         library = folder / f"{name}{len(list(folder.iterdir()))}.so"
         (folder / f"{name}.cu").write_text(source(f"{name}.cu"))
         flags = (
-            dict(
-                KERNEL=f'"{name}.cu"',
-                ENTRY=entry or name,
-                PARAMS=params,
-                ROW_BYTES=struct.calcsize(row),
-                PARAM_BYTES=param_bytes,
-            )
+            dict(KERNEL=f'"{name}.cu"', ENTRY=entry or name, PARAMS="Params" if has_params else "NoParams")
             | definitions
         )
         subprocess.run(
@@ -50,12 +47,10 @@ def kernel(tmp_path_factory):
         )
         run = ctypes.CDLL(str(library)).run
 
-        no_parameters = (ctypes.c_uint(0),)
-
-        def launch(*rows, param=no_parameters):
-            table = ctypes.create_string_buffer(b"".join(struct.pack(row, *values) for values in rows))
-            # A struct of one or two words travels as its members do.
-            run(table, len(rows), *param)
+        def launch(*rows, param=()):
+            table = ctypes.create_string_buffer(b"".join(packed(structs.Row, row, *values) for values in rows))
+            own = packed(structs.Params, params, *param) if has_params else bytes(4)
+            run(table, len(rows), ctypes.create_string_buffer(own))
 
         return launch
 

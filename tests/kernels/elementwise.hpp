@@ -53,6 +53,6 @@ template <class T> static T atomicAdd(T *p, T value) {
 
 #include KERNEL
 
-extern "C" void run(const Row *rows, unsigned count, PARAMS params) {
-  for (blockIdx.y = 0; blockIdx.y < count; blockIdx.y++) ENTRY(rows, count, params);
+extern "C" void run(const Row *rows, unsigned count, const PARAMS *params) {
+  for (blockIdx.y = 0; blockIdx.y < count; blockIdx.y++) ENTRY(rows, count, *params);
 }

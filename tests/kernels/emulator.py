@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from layouts import layout, packed
 
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "kernels"
@@ -84,17 +85,20 @@ def place(array, offset=0):
     return 0xA5 << 56 | array << 32 | offset
 
 
-def table_kernel(folder, name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
-    """Function `entry` of kernels/`name`.cu for rows of a `struct` format: takes rows and memory, returns the memory as
-    it is then."""
-    flags = (
-        dict(ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row), PARAM_BYTES=param_bytes) | definitions
-    )
+def table_kernel(folder, name, row, entry=None, params="", header=None, **definitions):
+    """Function `entry` of kernels/`name`.cu for rows with values of the fields `row`, and parameters with values of the
+    fields `params`: takes rows and memory, returns the memory as it is then. `header` is the name of its layout."""
+    structs = layout(header or name)
+    has_params = "Params" in structs.structs
+    flags = dict(ENTRY=entry or name, PARAMS="Params" if has_params else "NoParams") | definitions
     program = built(folder, "rows", ["common.cuh"], source(f"{name}.cu"), flags.items())
 
-    def run(rows, memory, blocks=2, threads=256, params=bytes(param_bytes)):
-        table = b"".join(struct.pack(row, *values) for values in rows)
-        made = program([struct.pack("<QQ", blocks, threads), params, table, *(array.tobytes() for array in memory)])
+    def run(rows, memory, blocks=2, threads=256, param=()):
+        # A kernel without rows of its own gets one number.
+        has_rows = "Row" in structs.structs
+        table = b"".join(packed(structs.Row, row, *values) for values in rows) if has_rows else bytes(4)
+        own = packed(structs.Params, params, *param) if has_params else bytes(4)
+        made = program([struct.pack("<QQ", blocks, threads), own, table, *(array.tobytes() for array in memory)])
         ends = np.cumsum([array.nbytes for array in memory])
         parts = (made[end - array.nbytes : end] for array, end in zip(memory, ends))
         return [np.frombuffer(part, array.dtype).reshape(array.shape) for part, array in zip(parts, memory)]

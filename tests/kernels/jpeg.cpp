@@ -8,8 +8,6 @@
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
-#define ROW_BYTES sizeof(Row)
-#define PARAM_BYTES sizeof(Params)
 #include "kernels.inc"
 
 int main(int, char **arguments) {
@@ -46,15 +44,15 @@ int main(int, char **arguments) {
     const unsigned length = tasks.size() / sizeof(Task);
     launch(length, threads, [=] { function(rows, length, p); });
   };
-  over(pairs, 256, pairs_of::jpeg_pairs);
+  over(pairs, PAIRS_THREADS, pairs_of::jpeg_pairs);
   over(guesses, SKIP_THREADS, guess::jpeg_guess);
   over(guesses, SKIP_THREADS, link::jpeg_link);
-  launch(count, 1024, [&] { resolve::jpeg_resolve(images, count, p); });
-  over(decodes, 128, decode::jpeg_decode);
-  launch(count, 1024, [&] { dc_of::jpeg_dc(images, count, p); });
-  over(pixels, 256, pixels_of::jpeg_pixels);
-  over(planes, 256, planes_of::jpeg_planes);
-  over(upsamples, 256, upsample::jpeg_upsample);
+  launch(count, SCAN_THREADS, [&] { resolve::jpeg_resolve(images, count, p); });
+  over(decodes, DECODE_THREADS, decode::jpeg_decode);
+  launch(count, SCAN_THREADS, [&] { dc_of::jpeg_dc(images, count, p); });
+  over(pixels, PIXELS_THREADS, pixels_of::jpeg_pixels);
+  over(planes, PIXELS_THREADS, planes_of::jpeg_planes);
+  over(upsamples, PIXELS_THREADS, upsample::jpeg_upsample);
 
   FILE *output = fopen(arguments[2], "wb");
   fwrite(status.data(), 4, count, output);

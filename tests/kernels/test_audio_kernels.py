@@ -1,11 +1,9 @@
 """The kernels of signals and spectra on the host, against numpy."""
 
-import ctypes
-import struct
-
 import numpy as np
 import pytest
 from emulator import needs_compiler, place, table_kernel
+from layouts import layout, packed
 from test_elementwise_kernels import address, noise
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint64_t": np.uint64, "float": np.float32, "double": np.float64}
@@ -19,7 +17,7 @@ def signal(length, seed=0, dtype=np.float32):
 
 # ---- decibels
 
-DECIBELS, PARTS = "<4Q", 64
+DECIBELS, PARTS = "to from largest elements", layout("decibels").PARTS
 
 
 def in_decibels(values, factor, floor, reference):
@@ -32,12 +30,12 @@ def test_decibels_of_the_largest(tmp_path):
     memory, largest = [], len(samples)
     rows = [(place(i), place(i), place(largest, 4 * PARTS * i), sample.size) for i, sample in enumerate(samples)]
     memory = samples + [np.full((len(samples), PARTS), 9e9, np.float32)]
-    params = struct.pack("<3f", 3.01, 1e-20, 5)
-    find = table_kernel(tmp_path, "decibels", DECIBELS, entry="largest", params="Params", param_bytes=12)
-    memory = find(rows, memory, blocks=PARTS, params=params)
+    params = (3.01, 1e-20, 5)
+    find = table_kernel(tmp_path, "decibels", DECIBELS, entry="largest", params="factor floor inverse")
+    memory = find(rows, memory, blocks=PARTS, param=params)
     np.testing.assert_array_equal(memory[-1].max(1), [sample.max() for sample in samples])
-    scale = table_kernel(tmp_path, "decibels", DECIBELS, entry="decibels", params="Params", param_bytes=12)
-    made = scale(rows, memory, params=params)
+    scale = table_kernel(tmp_path, "decibels", DECIBELS, entry="decibels", params="factor floor inverse")
+    made = scale(rows, memory, param=params)
     for found, sample in zip(made, samples):
         np.testing.assert_allclose(found, in_decibels(sample, 3.01, 1e-20, sample.max()), rtol=1e-5, atol=1e-5)
 
@@ -52,8 +50,8 @@ def test_decibels_of_the_largest(tmp_path):
 def test_preemphasis(kernel, source, target, border):
     run = kernel(
         "preemphasis",
-        "<QQQfI",
-        params="Params",
+        "to from elements coefficient unused",
+        params="border",
         FROM=source,
         TO=target,
         REAL="double" if source == "double" else "float",
@@ -61,7 +59,7 @@ def test_preemphasis(kernel, source, target, border):
     for length, coefficient in ((0, 0.5), (1, 0.5), (50, -0.97), (50, 0)):
         values = (signal(length) * 90).astype(np.int64).astype(TYPES[source])
         out = np.zeros(length, TYPES[target])
-        run((address(out), address(values), length, coefficient, 0), param=(ctypes.c_uint(border),))
+        run((address(out), address(values), length, coefficient, 0), param=(border,))
         first = (
             [0.0] if border == 2 or length == 0 else values[[min(1, length - 1) if border == 1 else 0]].astype(float)
         )
@@ -81,9 +79,12 @@ def test_preemphasis(kernel, source, target, border):
 def test_bands(kernel):
     values, weights = signal((3, 17, 5)), signal(30, 1)
     bands = [(0, 17, 0, 1.0), (4, 3, 17, -2.0), (0, 0, 20, 1.0), (12, 5, 20, 0.5)]
-    table = np.frombuffer(b"".join(struct.pack("<IIIf", *band) for band in bands), np.uint8).copy()
+    table = b"".join(packed(layout("bands").Band, "first count start scale", *band) for band in bands)
+    table = np.frombuffer(table, np.uint8).copy()
     out = np.zeros((3, 4, 5), np.float32)
-    kernel("bands", "<5Q4I")((address(out), address(values), address(table), address(weights), out.size, 17, 4, 5, 0))
+    kernel("bands", "to from bands weights elements extent count inner unused")(
+        (address(out), address(values), address(table), address(weights), out.size, 17, 4, 5, 0)
+    )
     expected = np.stack(
         [
             scale * np.einsum("onk,n->ok", values[:, first : first + count], weights[start : start + count])
@@ -137,9 +138,8 @@ def test_spectra(tmp_path, length, taps, step):
     run = table_kernel(
         tmp_path,
         "spectrum",
-        "<4Q",
-        params="Params",
-        param_bytes=64,
+        "to from samples windows",
+        params="window turns chirp filter memory taps step before mirrors squares bins_last",
         LENGTH=f"{length}u",
         FAST=fast,
         LARGE=large,
@@ -167,8 +167,8 @@ def test_spectra(tmp_path, length, taps, step):
         outputs = [np.zeros(w.shape if last else w.shape[::-1], np.float32) for w in wanted]
         memory = signals + outputs + tables
         before = taps // 2 if centered else 0
-        params = struct.pack("<5QIIiIII", *(place(4 + i) for i in range(5)), taps, step, before, mirrors, squares, last)
-        for found, powers in zip(run(rows, memory, blocks, params=params)[2:4], wanted):
+        params = (*(place(4 + i) for i in range(5)), taps, step, before, mirrors, squares, last)
+        for found, powers in zip(run(rows, memory, blocks, param=params)[2:4], wanted):
             powers = powers if squares else np.sqrt(powers)
             np.testing.assert_allclose(found if last else found.T, powers, rtol=1e-4, atol=3e-6 * powers.max())
 
@@ -195,13 +195,14 @@ def level(values, target):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_resampling(tmp_path, source, target, channels):
     lobes, table = 5, sinc_table(5)
-    run = table_kernel(tmp_path, "audio_resample", "<QQQqdQ", params="Params", param_bytes=24, FROM=source, TO=target)
-    params = struct.pack("<Qffii", place(0), 32.0, 32 * lobes + 1, lobes, table.size)
+    row, params = "to from elements frames step channels", "table scale center lobes entries"
+    run = table_kernel(tmp_path, "audio_resample", row, params=params, FROM=source, TO=target)
+    param = (place(0), 32.0, 32 * lobes + 1, lobes, table.size)
     for frames, made in ((700, 1000), (900, 400), (3, 50), (0, 4)):
         values = noise(frames, channels, dtype=TYPES[source]) if source != "float" else signal((frames, channels))
         step = frames / made if frames else 0.3
         out = np.zeros((made, channels), TYPES[target])
-        found = run([(place(2), place(1), out.size, frames, step, channels)], [table, values, out], params=params)[2]
+        found = run([(place(2), place(1), out.size, frames, step, channels)], [table, values, out], param=param)[2]
         # The table reaches over its lobes at half of its density.
         x = np.arange(frames) - (np.arange(made) * step)[:, None]
         weights = np.where(np.abs(x) <= lobes, np.interp(x * 32 + 32 * lobes + 1, np.arange(table.size), table), 0)
@@ -218,7 +219,13 @@ def test_resampling(tmp_path, source, target, channels):
 def test_regions(tmp_path, source, total):
     def built(entry):
         return table_kernel(
-            tmp_path, "nonsilent", "<6Q", entry=entry, params="Params", param_bytes=8, FROM=source, SUM=total
+            tmp_path,
+            "nonsilent",
+            "from means begin length positions window",
+            entry=entry,
+            params="ratio reference",
+            FROM=source,
+            SUM=total,
         )
 
     values = [np.abs(signal(n, n) * 50) for n in (3000, 300, 7, 20)] + [np.zeros(600), np.zeros(0)]
@@ -235,13 +242,13 @@ def test_regions(tmp_path, source, total):
             (place(i), place(count + i), place(2 * count, 8 * i), place(2 * count, 8 * i + 4), mean.size, window)
         )
     memory = values + [np.zeros(mean.size, np.float32) for mean in means] + [np.full((count, 2), -7, np.int32)]
-    memory = built("mean_squares")(rows, memory, params=struct.pack("<ff", 0, 0))
+    memory = built("mean_squares")(rows, memory, param=(0, 0))
     for found, mean in zip(memory[count:], means):
         np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-5 * mean.max(initial=0))
     for ratio, reference in ((0.3, -1.0), (0.5, 1000.0), (1.0, 1e30)):
-        regions = built("nonsilent")(rows, memory, blocks=1, threads=1024, params=struct.pack("<ff", ratio, reference))[
-            -1
-        ]
+        regions = built("nonsilent")(
+            rows, memory, blocks=1, threads=layout("nonsilent").THREADS, param=(ratio, reference)
+        )[-1]
         for region, mean, window in zip(regions, memory[count:], lengths):
             loud = np.flatnonzero(
                 mean >= np.float32(ratio) * (mean.max(initial=0) if reference < 0 else np.float32(reference))

@@ -29,7 +29,7 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module")
 def distort(tmp_path_factory):
-    run = table_kernel(tmp_path_factory.mktemp("distort"), "distort", "<QQQII")
+    run = table_kernel(tmp_path_factory.mktemp("distort"), "distort", "to from steps width height")
 
     def call(images, steps):
         memory, rows = [np.stack(steps).astype(np.float32)], []

@@ -1,7 +1,5 @@
 """The kernels of colours, maps, filters and tables on the host, where one thread does all the work, against numpy."""
 
-import ctypes
-
 import numpy as np
 import pytest
 from emulator import needs_compiler
@@ -40,7 +38,7 @@ def close(found, expected):
 
 
 def test_copies(kernel):
-    copy = kernel("copy", "<5Q")
+    copy = kernel("copy", "to from bytes count pitch")
     for shift in (0, 1, 4):
         for size in (0, 5, 16, 67, 4096):
             given, made = noise(size + 16), np.zeros(size + 16, np.uint8)
@@ -57,7 +55,7 @@ def test_joins(kernel, inner):
     parts = [noise(7, extent, inner, seed=extent) for extent in (1, 3, 2)]
     out = np.zeros((7, 6, inner), np.uint8)
     starts = np.cumsum([0, 1, 3]) * inner
-    kernel("copy", "<5Q")(
+    kernel("copy", "to from bytes count pitch")(
         *[(address(out) + start, address(part), part[0].size, 7, out[0].size) for start, part in zip(starts, parts)]
     )
     np.testing.assert_array_equal(out, np.concatenate(parts, 1))
@@ -67,7 +65,7 @@ def test_joins(kernel, inner):
 @pytest.mark.parametrize("target", ["uint8_t", "float"])
 def test_colors(kernel, source, target):
     image = noise(7, 9, 3, dtype=TYPES[source])
-    row = "<QQQ9ff"
+    row = "to from elements factor addend"
     out = np.zeros(image.shape, TYPES[target])
     factors = [0.3123, 0.5117, 0.1071, -0.2137, 1.1193, 0.4177, 0.9131, -0.3119, 0.2513]
     kernel("color", row, entry="mix_channels", FROM=source, TO=target)(
@@ -83,7 +81,7 @@ def test_colors(kernel, source, target):
 
 def test_color_spaces_lead_back(kernel):
     image = noise(40, 50, 3) // 2 + 60
-    row, (luma, back) = "<QQQ", (np.zeros_like(image), np.zeros_like(image))
+    row, (luma, back) = "to from pixels", (np.zeros_like(image), np.zeros_like(image))
     kernel("color_space", row, FROM=0, TO=3)((address(luma), address(image), 2000))
     kernel("color_space", row, FROM=3, TO=1)((address(back), address(luma), 2000))
     assert np.abs(back[..., ::-1].astype(int) - image).max() <= 4
@@ -99,9 +97,9 @@ def test_points(kernel):
     points, out = noise(11, 3, dtype=np.float32), np.zeros((11, 2), np.float32)
     matrix = np.zeros((6, 6), np.float32)
     matrix[:2, :3] = [[1, 2, 3], [-1, 0.5, 0.25]]
-    kernel("points", "<QQQII36f6f", FROM="float", TO="float", MAX=6)(
-        (address(out), address(points), 11, 3, 2, *matrix.ravel(), 7, -8, 0, 0, 0, 0)
-    )
+    kernel(
+        "points", "to from points from_coordinates to_coordinates matrix translation", FROM="float", TO="float", MAX=6
+    )((address(out), address(points), 11, 3, 2, *matrix.ravel(), 7, -8, 0, 0, 0, 0))
     close(out, points @ matrix[:2, :3].T + np.array([7, -8], np.float32))
 
 
@@ -109,7 +107,7 @@ def test_equalize(kernel):
     image = (noise(31, 17, 2) // 5 + [40, 90]).astype(np.uint8)
     image = np.concatenate([image, np.full((31, 17, 1), 9, np.uint8)], -1)
     out = np.zeros_like(image)
-    kernel("equalize", "<QQQQ")(*[(address(out) + c, address(image) + c, 31 * 17, 3) for c in range(3)])
+    kernel("equalize", "to from pixels step")(*[(address(out) + c, address(image) + c, 31 * 17, 3) for c in range(3)])
     for c in range(2):
         counts = np.bincount(image[..., c].ravel(), minlength=256)
         lowest = counts.nonzero()[0][0]
@@ -123,7 +121,7 @@ def test_convolution(kernel, taps):
     image = noise(13, 8, 3)
     window = np.random.default_rng(1).normal(size=taps).astype(np.float32)
     out = np.zeros(image.shape, np.float32)
-    convolve = kernel("convolve", "<7QIf", FROM="uint8_t", TO="float")
+    convolve = kernel("convolve", "to from window more elements extent inner taps scale", FROM="uint8_t", TO="float")
     convolve((address(out), address(image), address(window), 0, image.size, 13, 24, taps, 1))
     padded = np.pad(image.astype(np.float64), ((taps // 2, taps // 2), (0, 0), (0, 0)), "reflect")
     expected = sum(w * padded[k : k + 13] for k, w in enumerate(window))
@@ -136,10 +134,13 @@ def test_convolution(kernel, taps):
 def test_filter(kernel, border, mode):
     image, weights = noise(9, 11, 2), np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
     out, fill = np.zeros(image.shape, np.float32), np.array([7], np.uint8)
-    kernel("filter", "<QQQQ10i", params="Params", FROM="uint8_t", TO="float")(
-        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0),
-        param=(ctypes.c_uint(border),),
-    )
+    kernel(
+        "filter",
+        "to from weights fill source target size before channels unused",
+        params="border",
+        FROM="uint8_t",
+        TO="float",
+    )((address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=(border,))
     padded = np.pad(
         image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {})
     )
@@ -152,10 +153,10 @@ def test_filter(kernel, border, mode):
 def test_morphology(kernel, border, mode, smallest, ctype):
     image = noise(9, 11, 2, dtype=TYPES[ctype])
     out = np.zeros_like(image)
-    morphology = kernel("morphology", "<QQ8i", params="Params", param_bytes=8, ELEMENT=ctype)
-    morphology(
-        (address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(ctypes.c_uint64(border | smallest << 32),)
+    morphology = kernel(
+        "morphology", "to from size mask before channels unused", params="border smallest", ELEMENT=ctype
     )
+    morphology((address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(border, smallest))
     neutral = image.max() if smallest else image.min()
     padded = np.pad(image, ((1, 1), (2, 1), (0, 0)), **(dict(mode=mode) if mode else dict(constant_values=neutral)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 4), (0, 1))
@@ -167,7 +168,9 @@ def test_morphology(kernel, border, mode, smallest, ctype):
 def test_median(kernel, size, ctype):
     image = noise(9, 11, 2, dtype=TYPES[ctype])
     out, (width, height) = np.zeros_like(image), size
-    kernel("median", "<QQ6i", ELEMENT=ctype)((address(out), address(image), 11, 9, width, height, 2, 0))
+    kernel("median", "to from size window channels unused", ELEMENT=ctype)(
+        (address(out), address(image), 11, 9, width, height, 2, 0)
+    )
     padded = np.pad(image, ((height // 2,) * 2, (width // 2,) * 2, (0, 0)), "edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), (0, 1))
     np.testing.assert_array_equal(out, np.sort(windows.reshape(*image.shape, -1), -1)[..., width * height // 2])
@@ -196,8 +199,8 @@ def test_remap(kernel, sampling, shift):
     x[0, 0], y[0, 1], x[0, 2] = np.nan, np.inf, -np.inf
     x[1, 0], y[1, 0], x[1, 1] = 4 - shift + 0.5, 3 - shift + 0.5, 3e38
     out = np.full((6, 7, 2), 9, np.uint8)
-    kernel("remap", "<QQQQiiQQ", params="Params", param_bytes=4, ELEMENT="uint8_t", SAMPLING=sampling)(
-        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_float(shift),)
+    kernel("remap", "to from maps source pixels channels", params="shift", ELEMENT="uint8_t", SAMPLING=sampling)(
+        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(shift,)
     )
     assert (out[0, :3] == 0).all() and (out[1, 1] == 0).all()
     framed = np.pad(image.astype(np.float64), ((9, 9), (9, 9), (0, 0)))
@@ -226,9 +229,14 @@ def test_warp(kernel, ndim, linear, fill):
     matrix = np.array([[0.9, 0.1, 0.2, -0.8131], [-0.05, 1.1, 0.1, 1.3173], [0.1, 0.3, 0.8, 0.3311]], np.float32)
     out = np.zeros((*target[::-1], 2), np.float32)
     sizes = [*size, 1][:3], [*target, 1][:3]
-    kernel("warp", "<QQ12f3i3iIIfI", FROM="uint8_t", TO="float", LINEAR=linear, NDIM=ndim)(
-        (address(out), address(image), *matrix.ravel(), *sizes[0], *sizes[1], 2, fill is not None, fill or 0, 0)
-    )
+    kernel(
+        "warp",
+        "to from map source target channels has_fill fill unused",
+        FROM="uint8_t",
+        TO="float",
+        LINEAR=linear,
+        NDIM=ndim,
+    )((address(out), address(image), *matrix.ravel(), *sizes[0], *sizes[1], 2, fill is not None, fill or 0, 0))
 
     def pixel(at):
         inside = [min(max(i, 0), extent - 1) for i, extent in zip(at, size)]
@@ -262,8 +270,8 @@ def test_lookup(kernel, source, dtype):
     batch = [np.array([0, 1, 2, 3, 4, info.max, info.min], dtype), np.array([], dtype), np.array([2], dtype)]
     made = [np.zeros(keys.shape, np.float32) for keys in batch]
     rows = [(address(out), address(keys), keys.size) for out, keys in zip(made, batch)]
-    kernel("lookup", "<QQQ", params="Params", param_bytes=16, FROM=source, TO="float")(
-        *rows, param=(ctypes.c_uint64(address(values)), ctypes.c_uint64(3))
+    kernel("lookup", "to from elements", params="values keys", FROM=source, TO="float")(
+        *rows, param=(address(values), 3)
     )
     least = 7 if info.min == 0 else 9
     np.testing.assert_array_equal(np.concatenate(made), [7, -1.5, 2, 9, 9, 9, least, 2])
@@ -280,7 +288,7 @@ def test_one_hot(kernel, source, dtype):
         numbers[1] = [2.9, 1.1, np.nan]
     if dtype == np.uint64:
         numbers[1, 0] = 2**64 - 1
-    row, names = "<5Q", dict(params="Params", param_bytes=16, FROM=source, TO="uint16_t")
+    row, names = "to from elements classes inner", dict(params="on off", FROM=source, TO="uint16_t")
     whole = np.nan_to_num(numbers.astype(np.float64)).astype(np.int64) if dtype == np.float32 else numbers
     on, off = 0x3C00, 0xFFFF
     for axis in range(3):
@@ -291,7 +299,7 @@ def test_one_hot(kernel, source, dtype):
         kernel("one_hot", row, **names)(
             (address(out), address(numbers), out.size, 3, int(np.prod(numbers.shape[axis:]))),
             (address(out), address(numbers), 0, 0, 0),
-            param=(ctypes.c_uint64(on), ctypes.c_uint64(off)),
+            param=(on, off),
         )
         np.testing.assert_array_equal(out, expected)
 
@@ -311,14 +319,14 @@ def test_erase(kernel):
         elements = int(np.prod([s.stop - s.start for s in slices]))
         flat = [number for axis in axes for number in axis] + [0] * (12 - 2 * len(axes))
         rows.append((address(out), address(values), len(values), repeat, first, elements, len(axes), *flat))
-    kernel("erase", "<19Q", TO="uint8_t")(*rows)
+    kernel("erase", "to fill fill_values fill_repeat first elements axes axis:extent,stride", TO="uint8_t")(*rows)
     np.testing.assert_array_equal(out, expected)
 
 
 def test_mirrored_points(kernel):
     points, pairs = noise(11, 3, dtype=np.float32), noise(4, 2, dtype=np.float32)
     out, turned = np.zeros_like(points), np.zeros_like(pairs)
-    kernel("coord_flip", "<QQQII3fI")(
+    kernel("coord_flip", "to from elements coordinates flipped twice unused")(
         (address(out), address(points), 33, 3, 0b101, 1, 0, 20, 0),
         (address(turned), address(pairs), 8, 2, 0b10, 0, 3, 0, 0),
     )
@@ -332,11 +340,14 @@ def test_mirrored_boxes(kernel, has_ends):
     out = np.zeros_like(boxes)
     flips = [(0, 0), (1, 0), (0, 1), (1, 1)]
     rows = [(address(out[i]), address(boxes[i]), 5, *flip) for i, flip in enumerate(flips)]
-    kernel("bb_flip", "<QQQII", params="Params", FROM="float")(*rows, param=(ctypes.c_uint(has_ends),))
+    kernel("bb_flip", "to from boxes flipped", params="has_ends", FROM="float")(*rows, param=(has_ends,))
     start, end = boxes[..., :2], boxes[..., 2:] if has_ends else boxes[..., :2] + boxes[..., 2:]
     flip = np.array(flips, bool)[:, None]
     start, end = np.where(flip, 1 - end, start), np.where(flip, 1 - start, end)
     np.testing.assert_allclose(out, np.concatenate([start, end if has_ends else end - start], -1), atol=1e-6)
+
+
+NORMALIZE = "from to means scales mean_step scale_step elements axes axis:extent,parameter"
 
 
 def test_normalize(kernel):
@@ -347,12 +358,15 @@ def test_normalize(kernel):
         np.array([0.5], np.float32),
     )
     axes = [3, 1, 35, 0] + [0] * 28
-    kernel("normalize", "<8Q32Q", params="Params", FROM="uint8_t", TO="float")(
+    kernel("normalize", NORMALIZE, params="shift", FROM="uint8_t", TO="float")(
         (address(image), address(out), address(means), address(scales), 1, 0, image.size, 2, *axes),
         (address(image), address(out), address(means), address(scales), 0, 0, 0, 0, *axes),
-        param=(ctypes.c_float(2),),
+        param=(2,),
     )
     np.testing.assert_array_equal(out, (image - means) * np.float32(0.5) + 2)
+
+
+FLOW = "to from elements width pitch"
 
 
 @pytest.mark.parametrize("red", [0, 2])
@@ -360,9 +374,9 @@ def test_frames_for_optical_flow(kernel, red):
     frames = [noise(5, 7, 3), noise(1, 1, 3, seed=2), noise(9, 6, 3, seed=3)]
     # Memory of an engine, whose rows have gaps.
     made = [np.full((len(frame), 64), 77, np.uint8) for frame in frames]
-    kernel("optical_flow", "<3Q2I", "flow_frame", "Params", CHANNELS=3)(
+    kernel("optical_flow", FLOW, "flow_frame", "red", CHANNELS=3)(
         *((address(to), address(frame), frame.size // 3, frame.shape[1], 64) for to, frame in zip(made, frames)),
-        param=(ctypes.c_uint(red),),
+        param=(red,),
     )
     for to, frame in zip(made, frames):
         color = frame[..., ::-1] if red else frame
@@ -373,7 +387,9 @@ def test_frames_for_optical_flow(kernel, red):
 
 def test_gray_frames_for_optical_flow(kernel):
     frame, made = noise(5, 7, 1), np.full((5, 16), 77, np.uint8)
-    kernel("optical_flow", "<3Q2I", "flow_frame", "Params", CHANNELS=1)((address(made), address(frame), 35, 7, 16))
+    kernel("optical_flow", FLOW, "flow_frame", "red", CHANNELS=1)(
+        (address(made), address(frame), 35, 7, 16), param=(0,)
+    )
     np.testing.assert_array_equal(made[:, :7], frame[..., 0])
     assert (made[:, 7:] == 77).all()
 
@@ -381,7 +397,9 @@ def test_gray_frames_for_optical_flow(kernel):
 def test_fields_of_optical_flow(kernel):
     vectors = noise(5, 8, 2, dtype=np.int16)
     made = np.zeros((5, 7, 2), np.float32)
-    kernel("optical_flow", "<3Q2I", "flow_field", "Params", CHANNELS=3)((address(made), address(vectors), 35, 7, 32))
+    kernel("optical_flow", FLOW, "flow_field", "red", CHANNELS=3)(
+        (address(made), address(vectors), 35, 7, 32), param=(0,)
+    )
     np.testing.assert_array_equal(made, vectors[:, :7].astype(np.float32) / 32)
 
 
@@ -390,7 +408,9 @@ def test_hints_for_optical_flow(kernel):
     field[0, 0] = 1e9, np.nan
     field[1, 1] = -2000, 0.03
     made = np.full((4, 5, 2), 77, np.int16)
-    kernel("optical_flow", "<3Q2I", "flow_hints", "Params", CHANNELS=3)((address(made), address(field), 12, 3, 20))
+    kernel("optical_flow", FLOW, "flow_hints", "red", CHANNELS=3)(
+        (address(made), address(field), 12, 3, 20), param=(0,)
+    )
     expected = np.clip(np.rint(np.nan_to_num(field * np.float32(32))), -32768, 32767).astype(np.int16)
     np.testing.assert_array_equal(made[:, :3], expected)
     assert (made[:, 3:] == 77).all()

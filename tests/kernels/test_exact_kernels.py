@@ -4,10 +4,13 @@ weights, sizes and regions, to the bit."""
 import numpy as np
 import pytest
 from emulator import needs_compiler, place, source, table_kernel
+from layouts import layout
 
-BYTES, INTEGERS, FLOATS, MEANS, LINEAR, CUBIC, WHOLE = range(7)
-MULTIPLY, DIVIDE = 1, 2
-ROW = "<3QI2i6I2iIfI"
+EXACT = layout("exact")
+BYTES, INTEGERS, FLOATS, MEANS = EXACT.BYTES, EXACT.INTEGERS, EXACT.FLOATS, EXACT.MEANS
+LINEAR, CUBIC, WHOLE = EXACT.LINEAR, EXACT.CUBIC, EXACT.WHOLE
+MULTIPLY, DIVIDE = EXACT.MULTIPLY, EXACT.DIVIDE
+ROW = "src dst axis outputs length origin lines src_pitch dst_pitch step bits alpha start direction whole share unused"
 ONE = 2048
 
 pytestmark = needs_compiler
@@ -21,7 +24,7 @@ def kernel(tmp_path_factory):
         if (name, method, channels) not in made:
             folder = tmp_path_factory.mktemp("kernel")
             (folder / "exact.cuh").write_text(source("exact.cuh"))
-            made[name, method, channels] = table_kernel(folder, name, ROW, METHOD=method, CH=channels)
+            made[name, method, channels] = table_kernel(folder, name, ROW, header="exact", METHOD=method, CH=channels)
         return made[name, method, channels]
 
     return of
@@ -224,7 +227,7 @@ def test_down(kernel, method):
 
 def test_copy(tmp_path):
     rng = np.random.default_rng(1)
-    run = table_kernel(tmp_path, "exact_copy", "<4Q4I")
+    run = table_kernel(tmp_path, "exact_copy", "src dst rows columns height width pitch step")
     for channels in (1, 3, 5):
         image = rng.integers(0, 256, (9, 12, channels), np.uint8)
         rows, columns = rng.integers(-1, 9, 20).astype(np.int32), rng.integers(-1, 12, 31).astype(np.int32)
@@ -235,12 +238,13 @@ def test_copy(tmp_path):
         np.testing.assert_array_equal(made, expected)
 
 
+NORMALIZE = "to from factor bias fill elements channel channels dimensions:stride,anchor,source,window,mirror,unused"
+
+
 def test_normalization_by_tables(tmp_path):
     """A window of an image, mirrored, with a pixel outside of it and a channel that the image does not have."""
     rng = np.random.default_rng(2)
-    run = table_kernel(
-        tmp_path, "crop_mirror_normalize", "<6Q2I" + 5 * "2q4I", SRC="uint8_t", DST="float", NDIM=3, TABLES=1
-    )
+    run = table_kernel(tmp_path, "crop_mirror_normalize", NORMALIZE, SRC="uint8_t", DST="float", NDIM=3, TABLES=1)
     image = rng.integers(0, 256, (4, 6, 3), np.uint8)
     tables, fill = rng.normal(size=(3, 256)).astype(np.float32), np.float32([7, 8, 9, 10])
     out = np.zeros((4, 2, 6), np.float32)

@@ -1,14 +1,13 @@
 """The kernels of masks, canvases, displacements, projections and sensors on the host, against the recorded answers of
 DALI."""
 
-import ctypes
 import json
-import struct
 import zipfile
 
 import numpy as np
 import pytest
 from emulator import HERE, needs_compiler, place, table_kernel
+from layouts import layout, packed
 from test_elementwise_kernels import address, noise
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "float": np.float32}
@@ -50,7 +49,9 @@ def test_grid_mask(kernel):
         lambda i: (10, 1, 0, 0, 0),
     ]
     for how, wanted in zip(every, outputs):
-        run = kernel("grid_mask", "<5Q5fI", ELEMENT=c_type(wanted[0]))
+        run = kernel(
+            "grid_mask", "to from pixels width channels grid:ratio,cos,sin,shift unused", ELEMENT=c_type(wanted[0])
+        )
         images = [image.astype(wanted[0].dtype) for image in inputs["X"]]
         made = [np.full_like(image, 77) for image in images]
         rows = []
@@ -79,15 +80,19 @@ def test_grid_mask(kernel):
 # ---- canvases
 
 
+PASTE = "to regions count pixels width channels"
+
+
 def canvas(sources, regions, size, dtype):
     """The canvas, its row, and what must live meanwhile; regions: index of the source, from, extent, to."""
     out = np.full((*size, sources[0].shape[2]), 77, dtype)
-    table = []
+    table = b""
     for source, (top, left), (height, width), to in regions:
         image = sources[source]
         pitch = image.shape[1] * image.shape[2]
-        table += [address(image) + (top * pitch + left * image.shape[2]) * image.itemsize, pitch, *to, height, width]
-    table = np.array(table, np.uint64)
+        start = address(image) + (top * pitch + left * image.shape[2]) * image.itemsize
+        table += packed(layout("multi_paste").Region, "from pitch to size", start, pitch, *to, height, width)
+    table = np.frombuffer(table, np.uint8).copy()
     return out, (address(out), address(table), len(regions), size[0] * size[1], size[1], out.shape[2]), table
 
 
@@ -106,24 +111,22 @@ def test_multi_paste(kernel, output, source, size):
         made.append(
             canvas(images, list(zip(ids.tolist(), start.tolist(), extent.tolist(), to.tolist())), size, expected.dtype)
         )
-    kernel("multi_paste", "<6Q", FROM=source, TO=c_type(wanted[0]))(*(row for _, row, _ in made))
+    kernel("multi_paste", PASTE, FROM=source, TO=c_type(wanted[0]))(*(row for _, row, _ in made))
     for (found, *_), expected in zip(made, wanted):
         np.testing.assert_array_equal(found, expected)
 
 
 def test_a_canvas_without_regions_is_black(kernel):
     out, row, _ = canvas([noise(2, 3, 3)], [], (4, 5), np.uint8)
-    kernel("multi_paste", "<6Q", FROM="uint8_t", TO="uint8_t")(row)
+    kernel("multi_paste", PASTE, FROM="uint8_t", TO="uint8_t")(row)
     assert not out.any()
 
 
 # ---- displacements
 
 
-class Params(ctypes.Structure):
-    _fields_ = [("waves", ctypes.c_float * 6), ("most", ctypes.c_uint), ("is_linear", ctypes.c_uint)]
-
-
+DISPLACE = "to from key sequence pixels channels size is_changed fill"
+WAVES = "waves:amplitude,frequency,phase most is_linear"
 FREQUENCY = 2 * np.pi / 128
 
 
@@ -144,8 +147,8 @@ def displaced(kernel, entry, images, waves=(0,) * 6, most=0, linear=0, fill=0.0,
         )
         for i, (image, out) in enumerate(zip(images, made))
     ]
-    run = kernel("displace", "<6QiiIf", entry=entry, params="Params", param_bytes=32, ELEMENT=c_type(images[0]))
-    run(*rows, param=(Params((ctypes.c_float * 6)(*waves), most, linear),))
+    run = kernel("displace", DISPLACE, entry=entry, params=WAVES, ELEMENT=c_type(images[0]))
+    run(*rows, param=(*waves, most, linear))
     return made
 
 
@@ -187,6 +190,7 @@ def test_jitter(kernel):
 
 # ---- projections
 
+PROJECT = "to from matrix pixels source width channels is_coarse border fill"
 BORDERS = ["constant", "replicate", "reflect", "reflect_101", "wrap"]
 MATRIX = np.array([1.1, 0.2, -3.0, -0.1, 0.9, 2.0, 0.001, -0.002, 1.0], np.float32).reshape(3, 3)
 
@@ -225,7 +229,7 @@ def projected(kernel, images, maps, sampling, border, sizes, fill=(0,) * 4, plan
                 )
             )
         made.append(out)
-    kernel("perspective", "<2Q9dQ2i4I4f", ELEMENT=c_type(images[0]), SAMPLING=sampling)(*rows)
+    kernel("perspective", PROJECT, ELEMENT=c_type(images[0]), SAMPLING=sampling)(*rows)
     return made
 
 
@@ -289,7 +293,7 @@ def debayered(kernel, images, position, algorithm):
         (address(out), address(image), *image.shape, 1 - position[0], 1 - position[1])
         for image, out in zip(images, made)
     ]
-    kernel("debayer", "<2Q4I", ELEMENT=c_type(images[0]), ALGORITHM=algorithm)(*rows)
+    kernel("debayer", "to from height width blue", ELEMENT=c_type(images[0]), ALGORITHM=algorithm)(*rows)
     return made
 
 
@@ -319,7 +323,7 @@ def test_sensors_without_an_inside_are_black(kernel):
 
 # ---- equalization by tiles
 
-CLAHE = "<5Q7If"
+CLAHE = "to from tables lab step size tiles tile limit scale"
 
 
 def lab_tables():
@@ -438,9 +442,10 @@ def test_box_encoder(tmp_path, output, criteria, offset):
     memory += [np.zeros((12, 4), np.float32), np.full(12, -7, np.int32)]
     rows.append((place(5 * count + 1), place(5 * count + 2), 0, 0, 0, 0))
     means, stds = ((0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)) if offset else ((0,) * 4, (1,) * 4)
-    params = struct.pack("<QQfIf4f4fI", place(5 * count), 12, criteria, offset, 300 if offset else 1, *means, *stds, 0)
-    run = table_kernel(tmp_path, "box_encoder", "<6Q", params="Params", param_bytes=64)
-    memory = run(rows, memory, blocks=1, threads=128, params=params)
+    param = (place(5 * count), 12, criteria, offset, 300 if offset else 1, *means, *stds)
+    row, params = "told labels_told boxes labels closest count", "anchors count criteria tells_offsets scale means stds"
+    run = table_kernel(tmp_path, "box_encoder", row, params=params)
+    memory = run(rows, memory, blocks=1, threads=128, param=param)
     for i in range(count):
         np.testing.assert_allclose(memory[3 * count + i], outputs[output][i], atol=1e-5)
         np.testing.assert_array_equal(memory[4 * count + i], outputs[output + 1][i])

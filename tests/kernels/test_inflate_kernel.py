@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 from emulator import needs_compiler, place, table_kernel
+from layouts import layout
 
 pytestmark = needs_compiler
-INFLATED, ENDS_EARLY, TOO_LONG, ZERO_OFFSET, OFFSET_OUTSIDE = range(5)
+INFLATED, ENDS_EARLY, TOO_LONG, ZERO_OFFSET, OFFSET_OUTSIDE = (
+    getattr(layout("inflate"), name) for name in ("INFLATED", "ENDS_EARLY", "TOO_LONG", "ZERO_OFFSET", "OFFSET_OUTSIDE")
+)
 
 
 @pytest.fixture(scope="module")
 def inflate(tmp_path_factory):
-    run = table_kernel(tmp_path_factory.mktemp("inflate"), "inflate", "<QQQQQ")
+    run = table_kernel(tmp_path_factory.mktemp("inflate"), "inflate", "to from to_bytes from_bytes outcome")
 
     def call(blocks, sizes):
         """What becomes of blocks in room of so many bytes, and what the kernel says of them."""
@@ -18,7 +21,7 @@ def inflate(tmp_path_factory):
         for i, (block, size) in enumerate(zip(blocks, sizes)):
             rows.append((place(len(memory)), place(len(memory) + 1), size, len(block), place(0, 4 * i)))
             memory += [np.full(size, 0xEE, np.uint8), np.frombuffer(block, np.uint8)]
-        made = run(rows, memory, blocks=1, threads=32)
+        made = run(rows, memory, blocks=1, threads=layout("inflate").WARP)
         return made[1::2], made[0]
 
     return call

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from batch import Jpeg, View, tables_of
 from emulator import built, needs_compiler, source
+from layouts import with_exchanged
 from PIL import Image
 
 # Of the source to its namespace.
@@ -41,12 +42,12 @@ DAMAGED_BATCHES = int(os.environ.get("GESSO_DAMAGED_BATCHES", 4))
 pytestmark = needs_compiler
 
 
-@pytest.fixture(scope="module")
-def emulator(tmp_path_factory):
+def compiled(folder):
+    """What decodes with all stages, which are compiled in `folder`."""
     text = '#include "jpeg_codes.cuh"\n#include "jpeg_scan.cuh"\n#include "jpeg_colors.cuh"\n'
     for stage, namespace in STAGES.items():
         text += f"namespace {namespace} {{\n{source(f'jpeg_{stage}.cu')}\n}}\n"
-    program = built(tmp_path_factory.mktemp("jpeg"), "jpeg", HEADERS, text)
+    program = built(folder, "jpeg", HEADERS, text)
 
     def run(jpegs, cut, views=None):
         """Status and pixels of each."""
@@ -61,6 +62,11 @@ def emulator(tmp_path_factory):
         return status, [shown(image) for image in images]
 
     return run
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("jpeg"))
 
 
 def picture(width, height, seed):
@@ -121,6 +127,20 @@ def decoded(file, mode):
     image = Image.open(io.BytesIO(file))
     image.draft(mode, image.size)
     return np.asarray(image.convert(mode)).astype(int)
+
+
+def test_two_fields_of_one_size_that_change_places_are_seen(tmp_path, emulator):
+    """Rows as Rust makes them, for kernels that have the sides of an MCU the other way round."""
+    with_exchanged(tmp_path, "jpeg", "Image", "mcu_width", "mcu_height")
+    jpeg = Jpeg(encoded(picture(64, 48, 30), quality=90, subsampling="4:2:2"))
+    (status,), (wanted,) = emulator([jpeg], CUTS["large batches"])
+    assert status == FINE
+    try:
+        (status,), (found,) = compiled(tmp_path)([jpeg], CUTS["large batches"])
+    except AssertionError as error:
+        assert "Sanitizer" in str(error)
+        return
+    assert status != FINE or not np.array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("cut", CUTS)

@@ -1,12 +1,11 @@
 """`kernels/patchify.cu` on the host: patches of images and clips against numpy's transposition."""
 
-import struct
-
 import numpy as np
 import pytest
 from emulator import needs_compiler, place, table_kernel
 
 SIDE, DEPTH, MERGE = 3, 2, 2
+ROW = "to from elements channels last_frame high wide frame_stride channel_stride row_stride column_stride unused"
 
 pytestmark = needs_compiler
 
@@ -33,7 +32,7 @@ def test_patches_are_cut_as_numpy_cuts_them(word, dtype, tmp_path):
         grid = (height // SIDE, width // SIDE)
         rows.append((*places, wanted[-1].size, channels, frames - 1, *grid, channels * height * width, *strides, 0))
         memory += [given, np.zeros_like(wanted[-1])]
-    run = table_kernel(tmp_path, "patchify", "<3Q4IQ4I", params="Params", param_bytes=12, ELEMENT=word)
-    found = run(rows, memory, params=struct.pack("<3I", SIDE, DEPTH, MERGE))
+    run = table_kernel(tmp_path, "patchify", ROW, params="side depth merge", ELEMENT=word)
+    found = run(rows, memory, param=(SIDE, DEPTH, MERGE))
     for made, each in zip(found[1::2], wanted, strict=True):
         np.testing.assert_array_equal(made, each)

@@ -72,7 +72,7 @@ def near(found, expected):
         assert np.abs(found - np.clip(np.rint(expected), info.min, info.max)).max() <= (1 if info.bits < 64 else 256)
 
 
-ROW = "<6Q3d"
+ROW = "to elements key sequence values count low factor last"
 
 
 @pytest.mark.parametrize("target", TYPES)
@@ -101,7 +101,7 @@ def test_coins(kernel, most):
     np.testing.assert_array_equal(out, words(50)[:, 0] <= most)
 
 
-NOISE = "<10Q2f"
+NOISE = "to from key sequence pixels channels pixel_step channel_step salt pepper first second"
 
 
 @pytest.mark.parametrize("target", ["uint8_t", "int64_t", "float"])

@@ -4,13 +4,10 @@ one chunk and many, samples without elements, the ends of integer types."""
 import numpy as np
 import pytest
 from emulator import built, needs_compiler, source
+from layouts import layout
 
-MAX_AXES, THREADS = 16, 64
-AXIS = [("extent", "u8"), ("stride", "u8"), ("result", "u8")]
-ROW = [(name, "u8") for name in "from to parts means mean_step results each chunks lanes step axes".split()] + [
-    ("axis", AXIS, MAX_AXES)
-]
-PARAMS = [("scale", "f4"), ("epsilon", "f4"), ("ddof", "i8")]
+THREADS = 64
+ROW, PARAMS = layout("reduce").Row, layout("reduce").Params
 NAMES = {
     "uint8": "uint8_t",
     "uint16": "uint16_t",
@@ -67,7 +64,8 @@ def row(shape, folded, lanes, chunks):
             axes.append((shape[d], stride, place))
         stride, result = stride * shape[d], result * (1 if d in folded else shape[d])
     for a, axis in enumerate(axes):
-        made["axis"][0, a] = axis
+        for name, value in zip(("extent", "stride", "result"), axis):
+            made["axis"][name][0, a] = value
     made["results"] = np.prod([shape[d] for d in range(len(shape)) if d not in folded], dtype=int)
     made["each"] = np.prod([shape[d] for d in folded], dtype=int)
     made["mean_step"], made["axes"] = 1, len(axes)

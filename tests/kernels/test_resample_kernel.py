@@ -4,28 +4,18 @@ mirrored ones."""
 
 import math
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from emulator import built, needs_compiler, source
+from layouts import layout
 
-TILE_H, TILE_W, ROWS_AT_ONCE = 16, 32, 32
-NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
+LAYOUT = layout("resample")
+TILE_H, TILE_W, ROWS_AT_ONCE = LAYOUT.TILE_H, LAYOUT.TILE_W, LAYOUT.ROWS_AT_ONCE
+NEAREST, TRIANGULAR, CUBIC = LAYOUT.NEAREST, LAYOUT.TRIANGULAR, LAYOUT.CUBIC
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
-AXIS = [
-    ("start", "f4"),
-    ("scale", "f4"),
-    ("table_scale", "f4"),
-    ("filter", "i4"),
-    ("taps", "i4"),
-    ("length", "i4"),
-    ("size", "i4"),
-    ("origin", "i4"),
-    ("is_merged", "i4"),
-    ("is_split", "i4"),
-    ("made", "u8"),
-]
 HEADERS = [
     "common.cuh",
     "colors.cuh",
@@ -37,21 +27,6 @@ HEADERS = [
     "pairs.cuh",
     "resample_planes.cuh",
 ]
-ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
-NORMALIZE = [
-    ("window_h", "i4"),
-    ("window_w", "i4"),
-    ("anchor_y", "i4"),
-    ("anchor_x", "i4"),
-    ("mirror", "i4"),
-    ("planar", "i4"),
-    ("channels", "i4"),
-    ("unused", "i4"),
-    ("factor", "f4", 4),
-    ("bias", "f4", 4),
-    ("fill", "f4", 4),
-]
-
 pytestmark = needs_compiler
 
 
@@ -64,8 +39,7 @@ def both(resample):
 def has_many_rows(y):
     """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/geometry/resize/gpu.rs
     has it."""
-    _, scale, _, _, taps, length, *_ = y
-    return math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length) + taps + 1 > ROWS_AT_ONCE
+    return math.ceil((TILE_H - 1) * abs(y.scale) + 0.01 + 1e-6 * y.length) + y.taps + 1 > ROWS_AT_ONCE
 
 
 class Programs:
@@ -101,28 +75,42 @@ def normalizing(tmp_path_factory):
     return Programs(tmp_path_factory, SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
 
 
+class Axis(NamedTuple):
+    """What the host says of an axis; the rest is made on the device."""
+
+    start: float
+    scale: float
+    table_scale: float
+    filter: int
+    taps: int
+    length: int
+    size: int
+    origin: int
+
+
+def described(struct, y, x, channels, **more):
+    """A row of `struct` for an image of so many channels, which lie together."""
+    row = np.zeros(1, struct)
+    row["pitch"], row["step"] = x.length * channels, channels
+    for name, own in (("y", y), ("x", x)):
+        for field, value in own._asdict().items():
+            row[name][field] = value
+    for name, value in more.items():
+        row[name] = value
+    return row
+
+
 def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
     """As the host describes it: an axis that shows `region` of `length` pixels in `size`, counted from pixel
     `origin`."""
     low, high = (end - origin for end in region or (0, length))
     scale = (high - low) / size
     if kind == NEAREST:
-        return (low, scale, 0, kind, 1, length, size, origin, 0, 0, 0)
+        return Axis(low, scale, 0, kind, 1, length, size, origin)
     entries, width = TABLES[kind]
     support = width * max(1, abs(scale))
-    return (
-        low + 0.5 * scale - 0.5 - support / 2,
-        scale,
-        entries / support,
-        kind,
-        math.ceil(support),
-        length,
-        size,
-        origin,
-        0,
-        0,
-        0,
-    )
+    start, taps = low + 0.5 * scale - 0.5 - support / 2, math.ceil(support)
+    return Axis(start, scale, entries / support, kind, taps, length, size, origin)
 
 
 def matrix(axis):
@@ -160,9 +148,8 @@ def tiles(height, width, at_once=2):
 def resized(programs, image, y, x):
     """By the kernel, one channel after the other when it was compiled for one."""
     channels = image.shape[2]
-    row = np.zeros(1, ROW)
-    row["y"], row["x"], row["pitch"], row["step"] = y, x, image.shape[1] * channels, channels
-    height, width = y[6], x[6]
+    row = described(LAYOUT.Resample, y, x, channels)
+    height, width = y.size, x.size
     sizes = np.array([*tiles(height, width), height * width * channels * 4], np.uint64)
     made = programs.of(y)([row.tobytes(), image.tobytes(), sizes.tobytes()])
     return np.frombuffer(made, np.float32).reshape(height, width, channels)
@@ -200,7 +187,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_bytes(bytes_to_floats, name):
     y, x = SHAPES[name]
-    image = np.random.default_rng(1).integers(0, 256, (y[5], x[5], 3), np.uint8)
+    image = np.random.default_rng(1).integers(0, 256, (y.length, x.length, 3), np.uint8)
     made = resized(bytes_to_floats, image, y, x)
     assert abs(made - expected(image, y, x)).max() < 2e-3
     # Sums along y are exact, so which of the kernels makes them does not show.
@@ -211,14 +198,14 @@ def test_bytes(bytes_to_floats, name):
 def test_bytes_of_other_numbers_of_channels(tmp_path_factory, channels):
     programs = Programs(tmp_path_factory, SRC="uint8_t", MID="float", DST="float", CH=channels)
     for y, x in (SHAPES["larger"], SHAPES["tiles of many rows and parts"]):
-        image = np.random.default_rng(5).integers(0, 256, (y[5], x[5], channels), np.uint8)
+        image = np.random.default_rng(5).integers(0, 256, (y.length, x.length, channels), np.uint8)
         assert abs(resized(programs, image, y, x) - expected(image, y, x)).max() < 2e-3
 
 
 @pytest.mark.parametrize("name", ["smaller", "tiles of many parts", "mirrored regions", "the depth of a volume"])
 def test_floats(floats, name):
     y, x = SHAPES[name]
-    image = np.random.default_rng(2).normal(0, 1, (y[5], x[5], 1)).astype(np.float32)
+    image = np.random.default_rng(2).normal(0, 1, (y.length, x.length, 1)).astype(np.float32)
     assert abs(resized(floats, image, y, x) - expected(image, y, x)).max() < 1e-5
 
 
@@ -228,9 +215,8 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     y, x = axis(94, 40), axis(125, 60)
     image = np.random.default_rng(3).integers(0, 256, (94, 125, 3), np.uint8)
     height, width = 37, 50
-    row = np.zeros(1, ROW + NORMALIZE)
-    row["y"], row["x"], row["pitch"], row["step"] = y, x, 375, 3
-    row["window_h"], row["window_w"], row["anchor_y"], row["anchor_x"] = height, width, *anchor
+    row = described(LAYOUT.Normalized, y, x, 3)
+    row["window"], row["anchor"] = (height, width), anchor
     row["mirror"], row["planar"], row["channels"] = mirror, 1, 4
     row["factor"], row["bias"], row["fill"] = (0.5, 2, 1, 0), (-3, 4, 0.25, 0), (-1, -2, -3, -4)
     sizes = np.array([*tiles(height, width), height * width * 4 * 4], np.uint64)
@@ -251,15 +237,6 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     assert np.array_equal(made[3], wanted[3])
 
 
-PLANES = [
-    ("color", "u4"),
-    ("blue_first", "u4"),
-    ("samples", "u8", 3),
-    ("stride", "u4", 3),
-    ("factor_x", "u1", 4),
-    ("factor_y", "u1", 4),
-    ("unused_too", "u4"),
-]
 FACTORS = {"4:4:4": (0, 0), "4:2:2": (1, 0), "4:2:0": (1, 1), "4:1:1": (2, 0), "4:4:0": (0, 1)}
 
 
@@ -280,7 +257,7 @@ def of_planes(tmp_path_factory):
 def picture_of(color, factors, height, width, blue_first):
     """Samples of each component, as many as whole blocks have; how they are described; and the pixels that they are."""
     rng = np.random.default_rng(4)
-    described, data, seen = np.zeros(1, PLANES), b"", []
+    described, data, seen = np.zeros(1, LAYOUT.Planes), b"", []
     described["color"], described["blue_first"] = color, blue_first
     for c in range(3 if color else 1):
         fx, fy = factors if c else (0, 0)
@@ -316,23 +293,21 @@ def picture_of(color, factors, height, width, blue_first):
 @pytest.mark.parametrize("sampling", FACTORS)
 def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, sampling):
     y, x = SHAPES[name]
-    described, data, pixels = picture_of(1, FACTORS[sampling], y[5], x[5], sampling == "4:2:2")
-    row = np.zeros(1, ROW)
-    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 3 * x[5], 3, 1
-    sizes = np.array([*tiles(y[6], x[6]), y[6] * x[6] * 12], np.uint64)
-    made = of_planes.of(y)([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
-    made = np.frombuffer(made, np.float32).reshape(y[6], x[6], 3)
+    planes_of, data, pixels = picture_of(1, FACTORS[sampling], y.length, x.length, sampling == "4:2:2")
+    row = described(LAYOUT.Resample, y, x, 3, planes=1)
+    sizes = np.array([*tiles(y.size, x.size), y.size * x.size * 12], np.uint64)
+    made = of_planes.of(y)([row.tobytes(), data, sizes.tobytes(), planes_of.tobytes()])
+    made = np.frombuffer(made, np.float32).reshape(y.size, x.size, 3)
     assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
 
 @pytest.mark.parametrize("color, planes", [(0, 1), (2, 1), (1, 0)])
 def test_gray_and_rgb_planes_and_pixels_beside_them(of_planes, bytes_to_floats, color, planes):
     y, x = axis(90, 37), axis(120, 50)
-    described, data, pixels = picture_of(color, (0, 0), 90, 120, False)
-    row = np.zeros(1, ROW)
-    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, planes
+    planes_of, data, pixels = picture_of(color, (0, 0), 90, 120, False)
+    row = described(LAYOUT.Resample, y, x, 3, planes=planes)
     sizes = np.array([*tiles(37, 50, 3), 37 * 50 * 12], np.uint64)
-    made = of_planes.of(y)([row.tobytes(), data if planes else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
+    made = of_planes.of(y)([row.tobytes(), data if planes else pixels.tobytes(), sizes.tobytes(), planes_of.tobytes()])
     assert np.array_equal(
         np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x)
     )
@@ -340,7 +315,7 @@ def test_gray_and_rgb_planes_and_pixels_beside_them(of_planes, bytes_to_floats, 
 
 def test_the_checker_finds_a_missing_barrier(tmp_path):
     y, x = SHAPES["smaller"]
-    image = np.ones((y[5], x[5], 1), np.float32)
+    image = np.ones((y.length, x.length, 1), np.float32)
     text, behind = source("resample.cu"), "      Resized made;"
     barrier = f"      __syncthreads();\n{behind}"
     assert text.count(barrier) == 1

@@ -47,6 +47,9 @@ def expected(planes, depth, numbers):
     return (np.stack(channels, -1) >> 22).clip(0, 255).astype(np.uint8)
 
 
+PARAMS = (
+    "to luma blue red pitch width height depth factors:black,luma,red_of_red,green_of_red,green_of_blue,blue_of_blue"
+)
 COLORS = [(0.299, 0.114, False), (0.2126, 0.0722, False), (0.2627, 0.0593, True)]
 
 
@@ -56,7 +59,7 @@ def test_pictures_become_colours(tmp_path, planar, depth):
     rng = np.random.RandomState(depth)
     sample = np.uint8 if depth == 8 else np.uint16
     definitions = dict(SAMPLE="uint8_t" if depth == 8 else "uint16_t", PLANAR=int(planar))
-    run = table_kernel(tmp_path, "video", "<I", params="Params", param_bytes=72, **definitions)
+    run = table_kernel(tmp_path, "video", "", params=PARAMS, **definitions)
     # Odd sides, and a part of a larger picture, which stands behind other columns and rows.
     for (width, height), (left, top), (red, blue, full) in zip(
         [(16, 12), (9, 7), (33, 2)], [(0, 0), (2, 4), (4, 0)], COLORS
@@ -75,17 +78,12 @@ def test_pictures_become_colours(tmp_path, planar, depth):
             planes = [stored[top:, left:][:height, :width], half[:, ::2], half[:, 1::2]]
         memory = [np.full((height, width, 3), 77, np.uint8), (stored << (8 * size - depth)).astype(sample)]
         addresses = [place(0), *(place(1, start) for start in starts)]
-        params = (
-            np.array(addresses, np.uint64).tobytes()
-            + np.array([pitch * size, width, height, depth, *numbers], np.int32).tobytes()
-        )
-        params += bytes(72 - len(params))
-        found = run([(0,)], memory, params=params)[0]
+        found = run([()], memory, param=(*addresses, pitch * size, width, height, depth, *numbers))[0]
         np.testing.assert_array_equal(found, expected(planes, depth, numbers))
 
 
 def test_frames_of_one_colour(tmp_path):
-    run = table_kernel(tmp_path, "video_fill", "<2Q8B")
+    run = table_kernel(tmp_path, "video_fill", "to pixels color")
     frames = [np.zeros((5, 7, 3), np.uint8), np.zeros((1, 1, 3), np.uint8)]
     colors = [(1, 2, 3), (200, 0, 9)]
     rows = [(place(i), frame.size // 3, *color, 0, 0, 0, 0, 0) for i, (frame, color) in enumerate(zip(frames, colors))]

@@ -15,6 +15,10 @@ static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
+/// Requests of at least so many bytes count as large; how many large ones are still let through; whether one was not.
+static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 /// One at a time is counted.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -33,6 +37,10 @@ fn takes(size: usize) -> bool {
         return true;
     }
     LARGEST.fetch_max(size, Ordering::Relaxed);
+    if size >= LEAST.load(Ordering::Relaxed) && LEFT.fetch_sub(1, Ordering::Relaxed) == 0 {
+        HAS_FAILED.store(true, Ordering::Relaxed);
+        return false;
+    }
     if size > BUDGET.load(Ordering::Relaxed) {
         return false;
     }
@@ -70,10 +78,26 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Nobody counts until this is dropped.
+pub(crate) fn nobody_counts() -> std::sync::MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Does `work`, in which request number `request` of those of at least `least` bytes fails, and says whether there was
+/// one. For a process of its own.
+pub(crate) fn without<T>(least: usize, request: usize, work: impl FnOnce() -> T) -> (T, bool) {
+    LEAST.store(least, Ordering::Relaxed);
+    LEFT.store(request, Ordering::Relaxed);
+    IS_ON.store(true, Ordering::Relaxed);
+    let done = work();
+    IS_ON.store(false, Ordering::Relaxed);
+    (done, HAS_FAILED.load(Ordering::Relaxed))
+}
+
 /// Does `work`, in which single requests of more than `budget` bytes fail, and says what it took. Other tests must not
 /// work meanwhile.
 pub(crate) fn counted<T>(budget: usize, work: impl FnOnce() -> T) -> (T, Counted) {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _turn = nobody_counts();
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     LARGEST.store(0, Ordering::Relaxed);

@@ -90,6 +90,36 @@ pub(crate) fn large() -> Vec<File> {
     all
 }
 
+/// Pictures of a megapixel without compression: PNM, and BMP with colours and with a palette.
+pub(crate) fn plain() -> Vec<File> {
+    let side = 1_000_u32;
+    let pixels = (side * side) as usize;
+    let pnm = |kind: u8, most: u32, bytes: usize| {
+        [format!("P{kind}\n{side} {side}\n{most}\n").into_bytes(), noise(bytes)].concat()
+    };
+    let bmp = |bits: u16, palette: usize| {
+        let start = 54 + 4 * palette;
+        let mut bytes = b"BM".to_vec();
+        bytes.extend(
+            [(start + pixels * usize::from(bits) / 8) as u32, 0, start as u32, 40]
+                .map(u32::to_le_bytes)
+                .concat(),
+        );
+        bytes.extend([side, side].map(u32::to_le_bytes).concat());
+        bytes.extend([1_u16.to_le_bytes(), bits.to_le_bytes()].concat());
+        bytes.extend([0, 0, 0, 0, palette as u32, 0].map(u32::to_le_bytes).concat());
+        bytes.extend(vec![77; 4 * palette]);
+        bytes.extend(noise(pixels * usize::from(bits) / 8));
+        bytes
+    };
+    vec![
+        file("pnm, colors", pnm(6, 255, 3 * pixels)),
+        file("pnm, gray, 16 bits", pnm(5, 65_535, 2 * pixels)),
+        file("bmp, colors", bmp(24, 0)),
+        file("bmp, palette", bmp(8, 256)),
+    ]
+}
+
 /// Files of some bytes to some hundred thousand whose headers ask for much.
 pub(crate) fn hostile() -> Vec<File> {
     let mut all = Vec::new();

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod counting;
+mod failing;
 mod files;
 #[path = "../cpu/npz.rs"]
 mod npz;

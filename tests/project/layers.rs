@@ -9,7 +9,7 @@ use crate::root;
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one
 /// line.
 const LAYERS: [&[&str]; 15] = [
-    &["limits", "sync"],
+    &["faults", "limits", "sync"],
     &["error"],
     &["lanes", "threads", "deadline"],
     &["memory"],

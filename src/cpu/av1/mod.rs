@@ -10,6 +10,7 @@ use re_rav1d::dav1d::{
 
 use super::yuv::{Layout, Planes};
 use crate::error::{Error, Result};
+use crate::faults;
 use apart::Apart;
 
 pub(super) use sequence::{Part, Sequence, parts, still_sequence};
@@ -104,6 +105,7 @@ impl Decoder {
 }
 
 fn send(inner: &mut Inner, packet: Vec<u8>, place: usize, pictures: &mut Vec<Picture>) -> Result<()> {
+    faults::reach_as_from_c();
     let most = packet.len();
     let mut sent = inner.send_data(packet, None, Some(place as i64), None);
     // What it does not take at once it takes when its pictures are out; it takes some each time.

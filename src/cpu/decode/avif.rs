@@ -12,6 +12,7 @@ use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job, Window};
 use crate::cpu::atoms::atoms;
 use crate::error::{Context, Error, Result};
+use crate::memory::zeroed;
 use items::Items;
 use pixels::Still;
 
@@ -85,7 +86,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         return picture.write(out);
     }
     let [width, height] = color.properties.size;
-    let mut samples = vec![0; width * height * channels];
+    let mut samples = zeroed(width * height * channels)?;
     picture.write(&mut samples)?;
     if let Some(alpha) = alpha {
         if alpha.properties.size != color.properties.size {
@@ -95,7 +96,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
                 "alpha of {alpha_width} x {alpha_height} pixels in a picture of {width} x {height}"
             )));
         }
-        let levels = Still::decode(&alpha).context(|| "alpha".to_owned())?.levels();
+        let levels = Still::decode(&alpha).context(|| "alpha".to_owned())?.levels()?;
         samples = with_alpha(&samples, channels, &levels, premultiplied);
         channels += 1;
     }

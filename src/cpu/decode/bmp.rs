@@ -12,6 +12,7 @@ use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 use header::{Coding, File, Mask};
 
@@ -65,7 +66,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         }
         return Ok(());
     }
-    let mut samples = vec![0_u8; width * file.height * channels];
+    let mut samples = zeroed::<u8>(width * file.height * channels)?;
     let rows = samples.chunks_exact_mut(width * channels);
     if let Coding::Runs = file.coding {
         let places = runs::decode(&file)?;

@@ -19,6 +19,7 @@ use super::picture::{Picture, Samples};
 use super::{Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::zeroed;
 
 use boxes::{Boxes, Channel};
 use codestream::Codestream;
@@ -139,25 +140,25 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     }
     let channels = opened.channels.len();
     if opened.bits() <= 8 {
-        let samples = interleaved(&opened, planes, 255.0, |value| value as u8);
+        let samples = interleaved(&opened, planes, 255.0, |value| value as u8)?;
         Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
     } else {
-        let samples = interleaved(&opened, planes, 65535.0, |value| value as u16);
+        let samples = interleaved(&opened, planes, 65535.0, |value| value as u16)?;
         Picture { samples: Samples::U16(&samples), channels, luma: Luma::Bits15 }.write(job, out)
     }
 }
 
 /// The samples pixel by pixel, as integers of which `full` is the largest.
-fn interleaved<T: Copy + Default>(
+fn interleaved<T: bytemuck::Zeroable>(
     opened: &Opened<'_>,
     planes: &[ComponentData],
     full: f32,
     to: impl Fn(f32) -> T,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let channels = &opened.channels;
     let scale = |channel: &Channel| full / ((1_u32 << channel.bits) - 1) as f32;
     let pixels = planes.first().map_or(0, |plane| plane.samples().len());
-    let mut all = vec![T::default(); pixels * channels.len()];
+    let mut all = zeroed::<T>(pixels * channels.len())?;
     for (place, channel) in channels.iter().enumerate() {
         let Some(samples) = planes.get(channel.component).map(ComponentData::samples) else { continue };
         let scale = scale(channel);
@@ -188,7 +189,7 @@ fn interleaved<T: Copy + Default>(
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// The samples of a channel that is a component.

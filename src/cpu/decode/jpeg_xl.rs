@@ -23,6 +23,7 @@ use super::{ColorSpace, Header, Job};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::zeroed;
 use frames::{Input, KEPT_HALVES, Picture as OfPicture, SPARE_PIXELS};
 
 /// Channels of colours that the decoder counts for its limit, of gray too.
@@ -276,17 +277,17 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     match data {
         JxlDataFormat::U8 { .. } if job.is_plain() && as_asked => pixels(out),
         JxlDataFormat::U8 { .. } => {
-            let mut samples = vec![0_u8; count];
+            let mut samples = zeroed::<u8>(count)?;
             pixels(&mut samples)?;
             Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
         }
         JxlDataFormat::U16 { .. } => {
-            let mut samples = vec![0_u16; count];
+            let mut samples = zeroed::<u16>(count)?;
             pixels(bytemuck::cast_slice_mut(&mut samples))?;
             Picture { samples: Samples::U16(&samples), channels, luma: Luma::Bits15 }.write(job, out)
         }
         _ => {
-            let mut samples = vec![0_f32; count];
+            let mut samples = zeroed::<f32>(count)?;
             pixels(bytemuck::cast_slice_mut(&mut samples))?;
             Picture { samples: Samples::F32(&samples), channels, luma: Luma::Bits15 }.write(job, out)
         }

@@ -47,8 +47,8 @@ use std::time::Duration;
 
 use crate::deadline::Watch;
 use crate::error::{Context, Error, Result};
-use crate::limits;
 use crate::tensor::DType;
+use crate::{faults, limits};
 
 pub use color::Scaling;
 pub use effort::effort;
@@ -382,6 +382,7 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
+        faults::reach(whole.format.parameter());
         let decoded = (whole.format.row().decode)(self, bytes, &job, out);
         // That a decoder was interrupted looks like damage.
         decoded

@@ -13,6 +13,7 @@ use super::picture::{Picture, Samples};
 use super::raster::{failed, read_pixels, truncated_header};
 use super::{Header, Job};
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// The format's row in [`super::Format`].
 pub(super) const FORMAT: ImageFormat = ImageFormat {
@@ -61,7 +62,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     let wide = job.info.bit_depth == 16;
     let raster = match encoding {
         SampleEncoding::Binary => {
-            let mut raster = vec![0; count * if wide { 2 } else { 1 }];
+            let mut raster = zeroed(count * if wide { 2 } else { 1 })?;
             reader.read_exact(&mut raster).map_err(|error| failed(error.into()))?;
             raster
         }
@@ -75,9 +76,15 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     match most {
         _ if !wide => write(Samples::U8(&raster)),
         FULL_RANGE => {
-            write(Samples::U16(&pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect::<Vec<_>>()))
+            let mut wide = zeroed::<u16>(pairs.len())?;
+            wide.iter_mut().zip(pairs).for_each(|(to, &pair)| *to = u16::from_be_bytes(pair));
+            write(Samples::U16(&wide))
         }
-        _ => write(Samples::U8(&pairs.iter().map(|&[high, _]| high).collect::<Vec<_>>())),
+        _ => {
+            let mut bytes = zeroed::<u8>(pairs.len())?;
+            bytes.iter_mut().zip(pairs).for_each(|(to, &[high, _])| *to = high);
+            write(Samples::U8(&bytes))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::picture::{Picture, Samples};
 use super::{ColorSpace, Job};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::zeroed;
 
 /// What one of `image`'s decoders may allocate for itself; pixels are in our memory.
 pub(super) fn scratch_limits() -> image::Limits {
@@ -55,12 +56,12 @@ pub(super) fn read_pixels(
     let count = width * height * channels;
     match color {
         ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8 => {
-            let mut samples = vec![0_u8; count];
+            let mut samples = zeroed::<u8>(count)?;
             decoder.read_image(&mut samples).map_err(failed)?;
             Picture { samples: Samples::U8(&samples), channels, luma }.write(job, out)
         }
         ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16 => {
-            let mut samples = vec![0_u16; count];
+            let mut samples = zeroed::<u16>(count)?;
             decoder.read_image(bytemuck::cast_slice_mut(&mut samples)).map_err(failed)?;
             Picture { samples: Samples::U16(&samples), channels, luma }.write(job, out)
         }

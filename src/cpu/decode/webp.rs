@@ -9,6 +9,7 @@ use super::orientation::{Orientation, from_exif_block};
 use super::picture::{Picture, Samples};
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// Where the first chunk is.
 const CHUNKS_AT: usize = 12;
@@ -119,7 +120,7 @@ fn first_frame(bytes: &[u8], job: &Job<'_>, channels: usize) -> Result<Vec<u8>> 
     }
     let decoded = pixels(image, bytes)?;
     let stored = if decoded.is_alpha() { 4 } else { 3 };
-    let mut canvas = vec![0; width * height * channels];
+    let mut canvas = zeroed(width * height * channels)?;
     let rows = canvas.chunks_exact_mut(width * channels).skip(y);
     for (row, from) in rows.zip(decoded.chunks_exact(frame_width * stored)) {
         let pixels = row[x * channels..].chunks_exact_mut(channels);

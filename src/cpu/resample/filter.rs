@@ -59,12 +59,27 @@ impl Default for FilterSpec {
     }
 }
 
+/// How source pixels are weighed, by how far they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowShape {
+    /// The nearest one counts.
+    Nearest,
+    /// Less and less, in a straight line.
+    Triangular,
+    /// As a bell.
+    Gaussian,
+    /// By cubic polynomials.
+    Cubic,
+    /// As a sine's wave under the arch of a longer one.
+    Lanczos3,
+}
+
 /// What a device needs to know of one axis to make its weights as `Axis::new` does, but for one rounding (`source_of`
 /// in `kernels/resample_axis.cuh`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisParameters {
-    /// 0 nearest, 1 triangular, 2 Gaussian, 3 cubic, 4 Lanczos.
-    pub filter: i32,
+    /// How source pixels are weighed.
+    pub shape: WindowShape,
     /// Weights of an output pixel.
     pub taps: usize,
     /// Source coordinate of the first tap of output 0, not rounded up; for nearest, where output 0 begins.
@@ -84,13 +99,13 @@ impl AxisParameters {
         let scale = (roi.1 - roi.0) / size as f32;
         let start = roi.0 - origin as f32;
         match window {
-            None => Self { filter: 0, taps: 1, start, scale, table_scale: 0.0, origin },
+            None => Self { shape: WindowShape::Nearest, taps: 1, start, scale, table_scale: 0.0, origin },
             Some(window) => Self {
-                filter: match window.table.len() {
-                    GAUSSIAN_ENTRIES => 2,
-                    CUBIC_ENTRIES => 3,
-                    LANCZOS3_ENTRIES => 4,
-                    _ => 1,
+                shape: match window.table.len() {
+                    GAUSSIAN_ENTRIES => WindowShape::Gaussian,
+                    CUBIC_ENTRIES => WindowShape::Cubic,
+                    LANCZOS3_ENTRIES => WindowShape::Lanczos3,
+                    _ => WindowShape::Triangular,
                 },
                 taps: window.taps as usize,
                 start: window.start(start, scale),

@@ -23,7 +23,7 @@ mod vertical;
 mod volume;
 
 pub use effort::{effort, volume_effort};
-pub use filter::{AxisParameters, Filter, FilterSpec};
+pub use filter::{AxisParameters, Filter, FilterSpec, WindowShape};
 pub use run::Scratch;
 pub use store::Output;
 pub use stream::Stream;

@@ -4,6 +4,7 @@
 use super::decoder::{Picture, VideoDecoder};
 use super::{Budget, Video, codec};
 use crate::error::{Context, Result};
+use crate::faults;
 
 /// Of a packet that is left out.
 const LOOKED_AT: usize = 64;
@@ -65,6 +66,7 @@ impl Decoding {
         if video.is_left_out(self.key, packet) {
             return budget.look(LOOKED_AT);
         }
+        faults::reach(codec::format(video.track.codec).name());
         self.decoder
             .send(packet.of(&video.file), place, budget)
             .context(|| format!("packet {place} of the video"))

@@ -1,22 +1,23 @@
 //! Weighted sums of bands of one dimension on the device, with rows of the table for `kernels/bands.cu`: what mel
 //! filters and cosine transforms are there.
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::error::Result;
 use crate::gpu::layout::device_struct;
 use crate::gpu::{KernelSpec, NoParams};
 use crate::operator::GpuCx;
 
-/// One band, as the kernel sees it: `count` elements from `first` on, their weights from `start` on.
-#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Band {
-    pub(super) first: u32,
-    pub(super) count: u32,
-    pub(super) start: u32,
-    /// Multiplies the sum.
-    pub(super) scale: f32,
+device_struct! {
+    /// One band.
+    #[derive(Debug, PartialEq)]
+    pub(super) struct Band as Band {
+        /// Of the elements that are summed.
+        pub(super) first: u32,
+        pub(super) count: u32,
+        /// Of their weights.
+        pub(super) start: u32,
+        /// Multiplies the sum.
+        pub(super) scale: f32,
+    }
 }
 
 /// The bands that a dimension becomes.
@@ -63,7 +64,7 @@ device_struct! {
     struct Row as Row {
         to: u64 = "float *",
         from: u64 = "const float *",
-        bands: u64 = "const Band *",
+        bands: u64 = "const Band *" of Band,
         weights: u64 = "const float *",
         /// of the output
         elements: u64,

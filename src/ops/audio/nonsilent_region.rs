@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
@@ -202,13 +202,21 @@ impl Operator for NonsilentRegion {
         let params = Params { ratio: self.ratio(), reference: self.reference_power.unwrap_or(-1.0) };
         let most = rows.iter().map(|row| row.positions as usize).max().unwrap_or_default();
         cx.launch(&kernel("mean_squares", from), most.div_ceil(RUN), &params, &rows)?;
-        cx.launch_blocks(&kernel("nonsilent", from), (1, 1024), &params, &rows)
+        cx.launch_blocks(&kernel("nonsilent", from), (1, THREADS), &params, &rows)
     }
 }
 
-/// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so that
-/// nothing is computed anew.
-const RUN: usize = 256;
+device_constants! {
+    fn constants;
+
+    /// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so
+    /// that nothing is computed anew.
+    const RUN: usize as "uint64_t" = 256;
+    /// Threads that look for the region of a signal.
+    const THREADS: u32 = 1_024;
+}
+
+const HEADER: Header = Header { name: "nonsilent", text: || text_with::<Row, Params>(&constants()) };
 
 device_struct! {
     /// A signal, as `kernels/nonsilent.cu` sees it.
@@ -237,5 +245,5 @@ device_struct! {
 /// Function `entry` for signals of type `from`.
 pub(super) fn kernel(entry: &'static str, from: DType) -> KernelSpec {
     let sum = if from.size() <= 2 { DType::I64 } else { DType::F64 };
-    KernelSpec::of::<Row, Params>("nonsilent", entry).dtype("FROM", from).dtype("SUM", sum)
+    KernelSpec::of::<Row, Params>("nonsilent", entry).header(HEADER).dtype("FROM", from).dtype("SUM", sum)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::floats_only;
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -106,15 +106,22 @@ impl Operator for ToDecibels {
             for (i, row) in rows.iter_mut().enumerate() {
                 row.largest = parts + (i * BYTES) as u64;
             }
-            cx.launch_blocks(&kernel("largest"), (PARTS, 256), &params, &rows)?;
+            cx.launch_blocks(&kernel("largest"), (PARTS, THREADS), &params, &rows)?;
         }
         let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
         cx.launch(&kernel("decibels"), most, &params, &rows)
     }
 }
 
-/// Blocks that look for the largest value of a sample.
-const PARTS: usize = 64;
+device_constants! {
+    fn constants;
+
+    /// Blocks that look for the largest value of a sample, and their threads.
+    const PARTS: usize = 64;
+    const THREADS: u32 = 256;
+}
+
+const HEADER: Header = Header { name: "decibels", text: || text_with::<Row, Params>(&constants()) };
 
 device_struct! {
     /// A sample, as `kernels/decibels.cu` sees it.
@@ -140,5 +147,5 @@ device_struct! {
 
 /// Its function `entry`.
 pub(super) fn kernel(entry: &'static str) -> KernelSpec {
-    KernelSpec::of::<Row, Params>("decibels", entry)
+    KernelSpec::of::<Row, Params>("decibels", entry).header(HEADER)
 }

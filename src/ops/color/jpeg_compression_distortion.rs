@@ -6,7 +6,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::cpu::encode;
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -103,7 +103,7 @@ impl Operator for JpegCompressionDistortion {
             };
             let (to, from, frame) = (sample.target(0)?, sample.source(0)?, (height * width * 3) as u64);
             let quality = self.qualities.get(sample.index()).copied().unwrap_or_default();
-            most = most.max(height.div_ceil(SQUARE) * width.div_ceil(SQUARE));
+            most = most.max(height.div_ceil(SIDE) * width.div_ceil(SIDE));
             let frames = 0..outer.iter().product::<usize>() as u64;
             let rows = frames.map(move |i| Row {
                 to: to + i * frame,
@@ -125,15 +125,23 @@ impl Operator for JpegCompressionDistortion {
             staged = Some((quality, steps));
             rows.extend(frames.map(|row| Row { steps, ..row }));
         }
-        let blocks = most.div_ceil(SQUARES_OF_BLOCK);
-        cx.launch_blocks(&kernel(), (blocks, 256), &NoParams::default(), &rows)
+        let blocks = most.div_ceil(SQUARES);
+        cx.launch_blocks(&kernel(), (blocks, THREADS), &NoParams::default(), &rows)
     }
 }
 
-/// Pixels along the side of what shares blocks of chroma.
-const SQUARE: usize = 16;
-/// Such squares that a block of threads works on at once.
-const SQUARES_OF_BLOCK: usize = 4;
+device_constants! {
+    fn constants;
+
+    /// Pixels along the side of what shares blocks of chroma.
+    const SIDE: usize = 16;
+    /// Threads of a block.
+    const THREADS: u32 = 256;
+    /// Such squares that they work on at once.
+    const SQUARES: usize = 4;
+}
+
+const HEADER: Header = Header { name: "distort", text: || text_with::<Row, NoParams>(&constants()) };
 
 device_struct! {
     /// An image, as `kernels/distort.cu` sees it.
@@ -148,7 +156,7 @@ device_struct! {
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::of::<Row, NoParams>("distort", "distort")
+    KernelSpec::of::<Row, NoParams>("distort", "distort").header(HEADER)
 }
 
 /// Those that tests compile.

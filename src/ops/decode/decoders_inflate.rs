@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::deadline::Effort;
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
 use crate::limits;
 use crate::operator::shared::dtypes;
@@ -168,11 +168,9 @@ impl DecodersInflate {
         let Some(Asked { report, chunks }) = self.asked.take() else { return };
         let outcomes = recorder.reported(report);
         for (i, Chunk { sample, number, bytes }) in chunks.into_iter().enumerate() {
-            let outcome = outcomes.get(i).map_or("the device did not say", |&outcome| {
-                OUTCOMES.get(outcome as usize).copied().unwrap_or("the device said what is not known")
-            });
-            if !outcome.is_empty() {
-                let error = format!("chunk {number}: a chunk that does not become {bytes} bytes: {outcome}");
+            let fault = outcomes.get(i).map_or(Some("the device did not say"), |&outcome| fault(outcome));
+            if let Some(fault) = fault {
+                let error = format!("chunk {number}: a chunk that does not become {bytes} bytes: {fault}");
                 inputs.fail(sample, Error::invalid(error));
             }
         }
@@ -311,17 +309,33 @@ impl Deferred for DecodersInflate {
     }
 }
 
-/// Threads that inflate a chunk.
-const WARP: u32 = 32;
+device_constants! {
+    fn constants;
 
-/// What the kernel says of a chunk; nothing of one that was inflated.
-const OUTCOMES: [&str; 5] = [
-    "",
-    "it ends early",
-    "it becomes more",
-    "it repeats what is 0 bytes before",
-    "it repeats what lies before its beginning",
-];
+    /// Threads that inflate a chunk.
+    const WARP: u32 = 32;
+    /// What the kernel says of a chunk: it was inflated, ends early, becomes more, repeats what is 0 bytes before or
+    /// what lies before its beginning.
+    const INFLATED: u32 = 0;
+    const ENDS_EARLY: u32 = 1;
+    const TOO_LONG: u32 = 2;
+    const ZERO_OFFSET: u32 = 3;
+    const OFFSET_OUTSIDE: u32 = 4;
+}
+
+const HEADER: Header = Header { name: "inflate", text: || text_with::<Row, NoParams>(&constants()) };
+
+/// What is wrong with a chunk of which the kernel says `outcome`. `None`: it was inflated.
+fn fault(outcome: u32) -> Option<&'static str> {
+    match outcome {
+        INFLATED => None,
+        ENDS_EARLY => Some("it ends early"),
+        TOO_LONG => Some("it becomes more"),
+        ZERO_OFFSET => Some("it repeats what is 0 bytes before"),
+        OFFSET_OUTSIDE => Some("it repeats what lies before its beginning"),
+        _ => Some("the device said what is not known"),
+    }
+}
 
 device_struct! {
     /// A chunk, as `kernels/inflate.cu` sees it.
@@ -330,13 +344,13 @@ device_struct! {
         from: u64 = "const uint8_t *",
         to_bytes: u64,
         from_bytes: u64,
-        /// an Outcome
+        /// INFLATED or what is wrong
         outcome: u64 = "uint32_t *",
     }
 }
 
 fn kernel() -> KernelSpec {
-    KernelSpec::of::<Row, NoParams>("inflate", "inflate")
+    KernelSpec::of::<Row, NoParams>("inflate", "inflate").header(HEADER)
 }
 
 /// Those that tests compile.

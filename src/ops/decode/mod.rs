@@ -7,6 +7,8 @@ pub(super) mod decoders_image_slice;
 pub(super) mod decoders_inflate;
 pub(super) mod decoders_numpy;
 pub(super) mod decoders_video;
+#[cfg(test)]
+mod panicking;
 pub(super) mod peek_image_shape;
 
 use super::table::{Bound, Row};

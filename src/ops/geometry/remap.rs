@@ -7,7 +7,7 @@ use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::cpu::weights::{cubic, lanczos};
 use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
@@ -18,8 +18,14 @@ use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType}
 /// Layouts of the images; those of sequences are taken apart before.
 const LAYOUTS: [&str; 1] = ["HWC"];
 
-/// Where a place lies that is no number: far outside of every image.
-const FAR: f32 = -1e9;
+device_constants! {
+    fn constants;
+
+    /// Where a place lies that is no number, before the image: far outside of every one.
+    const FAR: f32 = 1e9;
+}
+
+const HEADER: Header = Header { name: "remap", text: || text_with::<Row, Params>(&constants()) };
 
 /// How values between pixels are found, as the argument numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +134,7 @@ impl Remap {
             Pixels { values: input.as_slice::<T>()?, size: [*width, *height, 1], channels: *channels };
         let places = |row: usize, shift: f32, places: &mut [[f32; 3]]| {
             let maps = mapx[row * columns..].iter().zip(&mapy[row * columns..]);
-            let shifted = |at: f32| if at.is_finite() { at + shift } else { FAR };
+            let shifted = |at: f32| if at.is_finite() { at + shift } else { -FAR };
             for (place, (x, y)) in places.iter_mut().zip(maps) {
                 *place = [shifted(*x), shifted(*y), 0.0];
             }
@@ -251,7 +257,10 @@ fn kernel(dtype: DType, interpolation: Interpolation) -> KernelSpec {
         Interpolation::Cubic => 2,
         Interpolation::Lanczos => 3,
     };
-    KernelSpec::of::<Row, Params>("remap", "remap").dtype("ELEMENT", dtype).define("SAMPLING", number)
+    KernelSpec::of::<Row, Params>("remap", "remap")
+        .header(HEADER)
+        .dtype("ELEMENT", dtype)
+        .define("SAMPLING", number)
 }
 
 /// Those that tests compile.

@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order, Recent};
 use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
-use super::resize::gpu::{MAX_CHANNELS, ResampleRow, Resampled, compile, kernel_for, launch, of_planes};
+use super::resize::gpu::{compile, kernel_for, launch, of_planes};
+use super::resize::rows::{MAX_CHANNELS, NormalizedRow, ResampleRow};
 use super::resize::{self, Job};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -84,33 +83,8 @@ impl Deferred for ResizeNormalize {
     }
 }
 
-/// An image, as `kernels/resample.cu` sees it with NORMALIZE.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    resample: ResampleRow,
-    window: [i32; 2],
-    anchor: [i32; 2],
-    mirror: i32,
-    planar: i32,
-    channels: i32,
-    unused: i32,
-    factor: [f32; MAX_CHANNELS],
-    bias: [f32; MAX_CHANNELS],
-    fill: [f32; MAX_CHANNELS],
-}
-
-impl Resampled for Row {
-    fn resample(&mut self) -> &mut ResampleRow {
-        &mut self.resample
-    }
-    fn size(&self) -> [usize; 2] {
-        self.window.map(|extent| extent as usize)
-    }
-}
-
 fn kernel(from: DType, between: DType, to: DType, channels: usize) -> KernelSpec {
-    kernel_for::<Row>()
+    kernel_for::<NormalizedRow>()
         .dtype("SRC", from)
         .dtype("MID", between)
         .dtype("DST", to)
@@ -199,7 +173,7 @@ impl Operator for ResizeNormalize {
             let [source, planes] = sample.elements_or_planes()?;
             let mut resample = ResampleRow::new(source, sample.target(0)?, &resize.geometry, &resize.target);
             resample.planes = planes;
-            Ok(Row {
+            Ok(NormalizedRow {
                 resample,
                 window: window.extent.map(|extent| extent as i32),
                 anchor: window.anchor,

@@ -5,6 +5,7 @@ use super::items::Item;
 use crate::cpu::av1::{self, IDENTITY};
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// A decoded picture and what its samples mean.
 pub(super) struct Still {
@@ -81,10 +82,10 @@ impl Still {
     }
 
     /// Luma alone, a byte for each pixel.
-    pub(super) fn levels(&self) -> Vec<u8> {
-        let mut levels = vec![0; self.layout.width * self.layout.height];
+    pub(super) fn levels(&self) -> Result<Vec<u8>> {
+        let mut levels = zeroed(self.layout.width * self.layout.height)?;
         self.write_levels(0, &mut levels, 1);
-        levels
+        Ok(levels)
     }
 
     fn write_levels(&self, plane: usize, out: &mut [u8], step: usize) {

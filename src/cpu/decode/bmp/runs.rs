@@ -3,6 +3,7 @@
 use super::header::File;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// Bytes behind a first byte of 0.
 const END_OF_ROW: u8 = 0;
@@ -12,8 +13,8 @@ const MOVE: u8 = 2;
 /// Numbers of colours, a byte for each pixel, or its three samples where there is no palette; the uppermost row first.
 /// Pixels of which no run tells are 0, and those outside of the picture are left out.
 pub(super) fn decode(file: &File<'_>) -> Result<Vec<u8>> {
-    let mut canvas =
-        Canvas { pixels: vec![0; file.width * file.height * file.bits.div_ceil(8)], file, x: 0, y: 0 };
+    let pixels = zeroed(file.width * file.height * file.bits.div_ceil(8))?;
+    let mut canvas = Canvas { pixels, file, x: 0, y: 0 };
     canvas.fill().map_err(|_| Error::invalid("truncated: the input ends before the image does"))?;
     Ok(canvas.pixels)
 }

@@ -10,6 +10,7 @@ use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use crate::cpu::decode::RowSink;
 use crate::deadline::Watch;
+use crate::memory::grow;
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
 const BATCH_BLOCKS: usize = 192;
@@ -165,7 +166,7 @@ pub(super) fn draw(
     let (across, down) = layout.mcus;
     groups.clear();
     // One more: a block is seen with what lies behind it.
-    groups.resize(coded.batch.groups + 1, Group::ZERO);
+    grow(groups, coded.batch.groups + 1, Group::ZERO).ok()?;
     for row in cursor.row()..down {
         coded.count_row(layout)?;
         for column in (0..across).step_by(coded.batch.mcus) {

@@ -46,6 +46,7 @@ use super::picture::{Picture, Samples, View, stored_window};
 use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window, pillow};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::grow;
 use crate::memory::pattern;
 use crate::tensor::DType;
 use sink::Whole;
@@ -211,7 +212,7 @@ impl Decoder {
         if plain {
             return turbo::decode(bytes, &ask, (width, height), out);
         }
-        spare.pixels.resize(width * height * ask.kind.channels(), 0);
+        grow(&mut spare.pixels, width * height * ask.kind.channels(), 0)?;
         turbo::decode(bytes, &ask, (width, height), &mut spare.pixels)?;
         finish(bytes, job, &mut spare.pixels, out)
     }
@@ -232,7 +233,7 @@ impl Decoder {
             let out = &mut Whole::new(out, row);
             return Ok(own::decode(bytes, &ask, self.vectors, job.conditions, scratch, out).is_some());
         }
-        pixels.resize(row * window.height, 0);
+        grow(pixels, row * window.height, 0)?;
         let whole = &mut Whole::new(pixels, row);
         if own::decode(bytes, &ask, self.vectors, job.conditions, scratch, whole).is_none() {
             return Ok(false);

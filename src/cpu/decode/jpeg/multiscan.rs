@@ -16,6 +16,7 @@ use super::vector::Vectors;
 use crate::cpu::decode::RowSink;
 use crate::deadline::Watch;
 use crate::limits;
+use crate::memory::grow;
 
 /// What a block of a scan counts as, in pixels: many bring nothing.
 const WORK_OF_A_BLOCK: usize = 8;
@@ -81,9 +82,9 @@ pub(super) fn decode(
     }
     scratch.groups.clear();
     // One more: a block is seen with what lies behind it.
-    scratch.groups.resize(groups + 1, Group::ZERO);
+    grow(&mut scratch.groups, groups + 1, Group::ZERO).ok()?;
     scratch.masks.clear();
-    scratch.masks.resize(groups * BLOCKS, 0);
+    grow(&mut scratch.masks, groups * BLOCKS, 0).ok()?;
     let mut known: Vec<Known> = vec![[None; 64]; extents.len()];
     let mut quants = vec![None; extents.len()];
     let mut next = Some(first);

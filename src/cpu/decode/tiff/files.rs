@@ -9,6 +9,7 @@ use super::colors::Pixels;
 use super::layout::{Colors, Layout, compression as by, tag};
 use super::pixels::{Part, memory, parts};
 use crate::error::{Context, Error, Result};
+use crate::memory::grow;
 use crate::tensor::DType;
 
 const START: [u8; 2] = [0xFF, 0xD8];
@@ -155,7 +156,7 @@ impl Files<'_> {
         let options = DecodeOptions { color, dtype, window, ..DecodeOptions::default() };
         let job = Job::new(file, &info, &options, self.conditions)?;
         decoded.clear();
-        decoded.resize(part.width * part.height * of_file, T::zeroed());
+        grow(decoded, part.width * part.height * of_file, T::zeroed())?;
         let out = bytemuck::cast_slice_mut(decoded);
         match self.format {
             Format::Jpeg => self.jpegs.decode(file, &job, out),

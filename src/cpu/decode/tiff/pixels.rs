@@ -9,6 +9,7 @@ use super::samples::{Predictor, Sample, Stored};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::{grow, zeroed};
 
 /// The most bytes of data that are looked at for a strip or tile: so many for each byte of it, and some. No encoder
 /// makes so many. Stops data that mean nothing from being read again for each strip.
@@ -64,11 +65,11 @@ pub(super) fn parts<'a>(layout: &'a Layout<'_>, chunks: &'a Chunks<'_>) -> impl 
 ///
 /// # Errors
 /// When they are more than the limit.
-pub(super) fn memory<T: Clone + Default>(layout: &Layout<'_>) -> Result<Vec<T>> {
+pub(super) fn memory<T: bytemuck::Zeroable>(layout: &Layout<'_>) -> Result<Vec<T>> {
     let count = layout.width.checked_mul(layout.height).and_then(|pixels| pixels.checked_mul(layout.kept()));
     let bytes = count.and_then(|count| count.checked_mul(size_of::<T>()));
     match (count, bytes) {
-        (Some(count), Some(..=limits::MAX_SAMPLE_BYTES)) => Ok(vec![T::default(); count]),
+        (Some(count), Some(..=limits::MAX_SAMPLE_BYTES)) => zeroed(count),
         _ => Err(Error::invalid(format!(
             "the samples of {} x {} pixels take more than the limit of {} bytes",
             layout.width,
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
         let stored = Stored { order: self.predictor.order(self.stored.order), ..self.stored };
         let (mut rows, mut row, mut spare) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts(layout, chunks) {
-            rows.resize(stride * part.height, 0);
+            grow(&mut rows, stride * part.height, 0)?;
             self.rows(part, stride, &mut rows)?;
             for (y, bytes) in rows.chunks_exact_mut(stride).enumerate() {
                 self.predictor.undo(bytes, of_chunk, self.stored, &mut spare);
@@ -161,7 +162,7 @@ impl<'a> Reader<'a> {
         let stride = chunks.width.div_ceil(across) * unit;
         let mut rows = Vec::new();
         for part in parts(layout, chunks) {
-            rows.resize(stride * part.height.div_ceil(down), 0);
+            grow(&mut rows, stride * part.height.div_ceil(down), 0)?;
             self.rows(part, stride, &mut rows)?;
             for y in 0..part.height {
                 let units = rows[y / down * stride..].chunks_exact(unit);

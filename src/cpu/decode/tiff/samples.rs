@@ -13,7 +13,7 @@ pub(super) struct Stored {
 }
 
 /// A type that samples are kept in.
-pub(super) trait Sample: Copy + Default + 'static {
+pub(super) trait Sample: Copy + Default + bytemuck::Zeroable + 'static {
     /// The samples of a row, from its beginning; what is behind its end is 0.
     fn unpack(row: &[u8], stored: Stored, to: &mut [Self]);
 }

@@ -16,6 +16,8 @@
 
 mod batch;
 mod coded;
+mod constants;
+mod kernels;
 mod part;
 mod parts;
 mod planned;
@@ -31,8 +33,9 @@ use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, Recorder, Report};
 use crate::memory::DeviceBytes;
-use rows::{Image, Kernels, Params};
-use steps::{Planes, Steps};
+use kernels::{Kernels, Params};
+use rows::Image;
+use steps::Steps;
 
 pub use batch::Batch;
 pub use coded::{Coded, Colour, Component};
@@ -42,6 +45,7 @@ pub use planned::Planned;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use scratch::Scratch;
+pub use steps::Planes;
 pub use tables::Lookup;
 use tables::Tables;
 
@@ -142,24 +146,24 @@ impl Sm {
         let decodes = batch.work(Image::decode_groups);
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
-        let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
+        let each = groups.div_ceil(constants::MAX_PIXELS_BLOCKS) as u32;
         let Kernels { pairs, guess, link, resolve, decode, dc, pixels, planes: samples, upsample } =
             &self.kernels;
         for (kernel, threads, work) in [
-            (pairs, rows::PAIRS_THREADS, &batch.lookup_work),
-            (guess, rows::SKIP_THREADS, &guesses),
-            (link, rows::SKIP_THREADS, &guesses),
+            (pairs, constants::PAIRS_THREADS, &batch.lookup_work),
+            (guess, constants::SKIP_THREADS, &guesses),
+            (link, constants::SKIP_THREADS, &guesses),
         ] {
             recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
         }
-        let of_images = grid(batch.images.len(), rows::SCAN_THREADS)?;
+        let of_images = grid(batch.images.len(), constants::SCAN_THREADS)?;
         recorder.launch(resolve, of_images, &params, &batch.images)?;
-        recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
+        recorder.launch(decode, grid(decodes.len(), constants::DECODE_THREADS)?, &params, &decodes)?;
         recorder.launch(dc, of_images, &params, &batch.images)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
             if !work.is_empty() {
-                recorder.launch(kernel, grid(work.len(), rows::PIXELS_THREADS)?, &params, work)?;
+                recorder.launch(kernel, grid(work.len(), constants::PIXELS_THREADS)?, &params, work)?;
             }
         }
         Ok(Recorded { report, planes })
@@ -175,13 +179,13 @@ impl Sm {
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
         let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
         let sizes = [
-            batch.lookups.len() * rows::PAIRS_BYTES,
-            pieces * rows::EXIT_BYTES,
-            pieces * rows::LINK_BYTES,
-            pieces * rows::PASSED_BYTES,
-            pieces * rows::START_BYTES,
-            blocks * rows::BLOCK_BYTES,
-            blocks * rows::DC_BYTES,
+            batch.lookups.len() * kernels::PAIRS_BYTES,
+            pieces * kernels::EXIT_BYTES,
+            pieces * kernels::LINK_BYTES,
+            pieces * kernels::PASSED_BYTES,
+            pieces * kernels::START_BYTES,
+            blocks * kernels::BLOCK_BYTES,
+            blocks * kernels::DC_BYTES,
         ];
         let samples: usize = batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum();
         // One behind the other in one buffer: to allocate takes longer than to add.

@@ -1,6 +1,7 @@
 //! How a picture would be decoded on the SMs, and the memory that this takes. It must not know devices.
 
 use super::coded::Coded;
+use super::kernels;
 use super::part::Part;
 use super::rows::{self, Cut, Image, Work};
 use super::scan::Segment;
@@ -8,7 +9,8 @@ use super::steps::{Plane, Planes, Steps};
 use super::{ALIGNMENT, Lookup};
 
 /// Scratch bytes of a piece.
-const PIECE_BYTES: usize = rows::EXIT_BYTES + rows::LINK_BYTES + rows::PASSED_BYTES + rows::START_BYTES;
+const PIECE_BYTES: usize =
+    kernels::EXIT_BYTES + kernels::LINK_BYTES + kernels::PASSED_BYTES + kernels::START_BYTES;
 
 /// Huffman tables of a picture.
 const MOST_TABLES: usize = 4;
@@ -31,9 +33,9 @@ impl Planned<'_> {
     /// Bytes of scratch memory on the device in a large batch, at most, planes among them.
     pub fn scratch_bytes(&self) -> usize {
         let samples = self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT));
-        self.coded.mcus() * self.coded.blocks() * (rows::BLOCK_BYTES + rows::DC_BYTES)
+        self.coded.mcus() * self.coded.blocks() * (kernels::BLOCK_BYTES + kernels::DC_BYTES)
             + most_pieces(&self.coded, Cut::LARGE) * PIECE_BYTES
-            + MOST_TABLES * rows::PAIRS_BYTES
+            + MOST_TABLES * kernels::PAIRS_BYTES
             + samples
     }
 

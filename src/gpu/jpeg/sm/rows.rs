@@ -1,12 +1,17 @@
-//! Tables, rows and parameters as `kernels/jpeg.cuh` has them, and the kernels that take them. It must not know files.
+//! Rows of the tables of kernels: how the data of images is cut, and which block of threads has what of it. It must not
+//! know files.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use super::coded::{BLOCK, Coded};
+use super::constants::{
+    AHEAD, DECODE_THREADS, DECODE_WINDOW_BITS, GUESSES, MAX_COMPONENTS, PIXELS_BLOCKS, SKIP_THREADS,
+    SKIP_WINDOW_BITS,
+};
 use super::part::Part;
 use super::scan::Segment;
 use crate::error::{Error, Result};
-use crate::gpu::KernelSpec;
+use crate::gpu::layout::device_struct;
 
 /// How the data of a batch is cut into pieces, each for a thread: the more data, the longer, as long as the device is
 /// full.
@@ -23,7 +28,7 @@ pub struct Cut {
 impl Cut {
     /// For a few images: what counts is how long one thread takes. Shorter pieces leave images whose links are not
     /// found.
-    pub(super) const SMALL: Self = Self { bits: 544, guesses: 6 };
+    pub(super) const SMALL: Self = Self { bits: 544, guesses: GUESSES };
     /// For more than the device can take at once: what counts is the sum of all work.
     pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 1 };
 
@@ -59,88 +64,58 @@ const MAX_MCU_BITS: usize = 8_192;
 /// Bits of an MCU of six blocks in photos of quality 95.
 const PHOTO_MCU_BITS: usize = 1_024;
 
-/// Bits of an image that a block of threads has at hand, where it looks for ends of codes and where it decodes. The
-/// first is one of four words.
-const SKIP_WINDOW_BITS: u32 = (7_168 - 4) * 32;
-const DECODE_WINDOW_BITS: u32 = (4_224 - 4) * 32;
-
-/// Pieces behind its own into which a block of threads follows links.
-const AHEAD: u32 = 24;
-
-/// Places at which a piece may end, as far as there is room for them.
-const SLOTS: usize = 16;
-
-/// Threads of a block in the kernels.
-pub(super) const PAIRS_THREADS: u32 = 256;
-pub(super) const SKIP_THREADS: u32 = 192;
-pub(super) const SCAN_THREADS: u32 = 1_024;
-pub(super) const DECODE_THREADS: u32 = 128;
-pub(super) const PIXELS_THREADS: u32 = 256;
-
-/// Blocks of coefficients that a block of threads turns to pixels or samples: eight threads have one.
-pub(super) const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
-
-/// Blocks of threads of those kernels, about: enough for any device, so that more of them make each go on longer.
-pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
-
-/// Bytes on the device for a table that finds two codes at once.
-pub(super) const PAIRS_BYTES: usize = 2 * (1 << 11) + 4 * (1 << 10);
-
-/// Bytes on the device for a piece: ends, links, blocks passed, where it begins.
-pub(super) const EXIT_BYTES: usize = SLOTS * 4;
-pub(super) const LINK_BYTES: usize = SLOTS;
-pub(super) const PASSED_BYTES: usize = SLOTS * 2;
-pub(super) const START_BYTES: usize = 12;
-
-/// Bytes of a block of coefficients, and of its DC value.
-pub(super) const BLOCK_BYTES: usize = 64 * 2;
-pub(super) const DC_BYTES: usize = 2;
-
-/// An image.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Image {
-    pub(super) data: u64,
-    pub(super) pixels: u64,
-    /// Words of data.
-    pub(super) words: u32,
-    pub(super) first_segment: u32,
-    pub(super) segments: u32,
-    pub(super) first_piece: u32,
-    pub(super) pieces: u32,
-    piece_bits: u32,
-    guesses: u32,
-    pub(super) first_block: u32,
-    pub(super) blocks: u32,
-    /// For first coefficients and for the others, of the first pair and of the second.
-    pub(super) tables: [u32; 4],
-    mcu_blocks: u32,
-    /// For each block of an MCU a bit: which pair.
-    pairs: u32,
-    /// For each block of an MCU two bits: which component.
-    components: u32,
-    width: u32,
-    height: u32,
-    mcus_across: u32,
-    /// Of each component: how often it is halved.
-    factor_x: [u8; 4],
-    factor_y: [u8; 4],
-    /// Its first block of an MCU, and how many there are across.
-    first: [u8; 4],
-    across: [u8; 4],
-    pub(super) quantisation: [u32; 3],
-    color: u32,
-    mcu_width: u32,
-    mcu_height: u32,
-    /// Where the part begins, in the image and in its first MCU.
-    left: u32,
-    top: u32,
-    first_mcu: u32,
-    left_in_mcu: u32,
-    top_in_mcu: u32,
-    /// MCUs across that it lies in.
-    window_across: u32,
-    pub(super) first_plane: u32,
+device_struct! {
+    /// An image.
+    pub(super) struct Image as Image {
+        /// Entropy-coded data.
+        pub(super) data: u64 = "const uint32_t *",
+        pub(super) pixels: u64 = "uint8_t *",
+        /// Whole words of data that can be read.
+        pub(super) words: u32,
+        /// In the tables of the batch.
+        pub(super) first_segment: u32,
+        pub(super) segments: u32,
+        pub(super) first_piece: u32,
+        pub(super) pieces: u32,
+        piece_bits: u32,
+        guesses: u32,
+        pub(super) first_block: u32,
+        pub(super) blocks: u32,
+        /// DC and AC of the first pair, then of the second.
+        pub(super) tables: [u32; 4],
+        mcu_blocks: u32,
+        /// For each block of an MCU a bit: which pair.
+        pairs: u32,
+        /// For each block of an MCU two bits: which component.
+        components: u32,
+        /// Of the window; without one, of the image.
+        width: u32,
+        height: u32,
+        mcus_across: u32,
+        /// Of each component: log2 of by how much it is sampled more coarsely than the picture.
+        factor_x: [u8; 4],
+        factor_y: [u8; 4],
+        /// Of each component: its first block of an MCU, and how many there are across.
+        first: [u8; 4],
+        across: [u8; 4],
+        pub(super) quantisation: [u32; MAX_COMPONENTS],
+        /// 0 gray, 1 YCbCr, 2 RGB.
+        color: u32,
+        /// Of the MCU, in blocks.
+        mcu_width: u32,
+        mcu_height: u32,
+        /// Where the window begins.
+        left: u32,
+        top: u32,
+        /// The first MCU that the window lies in, and where the window begins there.
+        first_mcu: u32,
+        left_in_mcu: u32,
+        top_in_mcu: u32,
+        /// MCUs across that the window lies in.
+        window_across: u32,
+        /// Of its components' planes, when it has any.
+        pub(super) first_plane: u32,
+    }
 }
 
 impl Image {
@@ -174,7 +149,7 @@ impl Image {
         };
         // The standard's limits, which every file was held to: a component has at most 10 blocks of an MCU.
         let mut block = 0_u8;
-        for (number, component) in coded.components.iter().enumerate().take(3) {
+        for (number, component) in coded.components.iter().enumerate().take(MAX_COMPONENTS) {
             image.factor_x[number] = (mcu_width / component.across).trailing_zeros() as u8;
             image.factor_y[number] = (mcu_height / component.down).trailing_zeros() as u8;
             image.first[number] = block;
@@ -266,15 +241,16 @@ pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks:
     3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
 }
 
-/// What a block of threads works on: an image of the batch, the first of its pieces, MCUs, blocks of a component or
-/// strips, and how many.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Work {
-    image: u32,
-    first: u32,
-    count: u32,
-    component: u32,
+device_struct! {
+    /// What a block of threads works on.
+    pub(super) struct Work as Task {
+        image: u32,
+        /// Its first piece, MCU, block of a component or strip of pixels.
+        first: u32,
+        /// How many of them.
+        count: u32,
+        component: u32,
+    }
 }
 
 impl Work {
@@ -286,65 +262,6 @@ impl Work {
         Self { component, ..self }
     }
 }
-
-/// What every kernel gets: where tables and scratch memory are.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Params {
-    pub(super) images: u64,
-    pub(super) tables: u64,
-    pub(super) pairs: u64,
-    pub(super) segments: u64,
-    pub(super) quantisation: u64,
-    pub(super) exits: u64,
-    pub(super) links: u64,
-    pub(super) passed: u64,
-    pub(super) starts: u64,
-    pub(super) coefficients: u64,
-    pub(super) dcs: u64,
-    pub(super) status: u64,
-    pub(super) planes: u64,
-    pub(super) channels: u32,
-    pub(super) blue_first: u32,
-}
-
-/// The kernels in the order of their launches.
-pub(super) struct Kernels {
-    pub(super) pairs: KernelSpec,
-    pub(super) guess: KernelSpec,
-    pub(super) link: KernelSpec,
-    pub(super) resolve: KernelSpec,
-    pub(super) decode: KernelSpec,
-    pub(super) dc: KernelSpec,
-    pub(super) pixels: KernelSpec,
-    pub(super) planes: KernelSpec,
-    pub(super) upsample: KernelSpec,
-}
-
-impl Kernels {
-    pub(super) fn new() -> Self {
-        let work = |name| KernelSpec::new::<Work, Params>(name, name).early();
-        let image = |name| KernelSpec::new::<Image, Params>(name, name).early();
-        Self {
-            pairs: work("jpeg_pairs"),
-            guess: work("jpeg_guess"),
-            link: work("jpeg_link"),
-            resolve: image("jpeg_resolve"),
-            decode: work("jpeg_decode"),
-            dc: image("jpeg_dc"),
-            pixels: work("jpeg_pixels"),
-            planes: work("jpeg_planes"),
-            upsample: work("jpeg_upsample"),
-        }
-    }
-
-    pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        let Self { pairs, guess, link, resolve, decode, dc, pixels, planes, upsample } = self;
-        vec![pairs, guess, link, resolve, decode, dc, pixels, planes, upsample]
-    }
-}
-
-const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 112 && size_of::<Work>() == 16);
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::gpu::jpeg::header::EOI;
+use crate::gpu::layout::device_struct;
 use crate::memory::{copy_once, unstuff, unstuff_blocks};
 
 /// Alignment of a segment's first byte.
@@ -27,18 +28,19 @@ const RST0: u8 = 0xD0;
 /// Bytes that are copied before they are read, where others can write to them: they stay in the first cache.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// A part of the data that begins anew: coefficients before it do not matter. As `kernels/jpeg.cuh` has it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub struct Segment {
-    /// Its first bit, a multiple of 32.
-    pub first_bit: u32,
-    /// How many bits it has; the last byte's may be filled up with ones.
-    pub bits: u32,
-    /// Its first piece within the image; decided when the batch is cut.
-    pub first_piece: u32,
-    /// Its first block within the image.
-    pub first_block: u32,
+device_struct! {
+    /// A part of the data that begins anew: coefficients before it do not matter.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    pub struct Segment as Segment {
+        /// Its first bit, a multiple of 32.
+        pub first_bit: u32,
+        /// How many bits it has; the last byte's may be filled up with ones.
+        pub bits: u32,
+        /// Its first piece within the image; decided when the batch is cut.
+        pub first_piece: u32,
+        /// Its first block within the image.
+        pub first_block: u32,
+    }
 }
 
 impl Segment {

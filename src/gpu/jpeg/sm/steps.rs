@@ -1,19 +1,18 @@
-//! Pictures that are made in two steps, coefficients to samples and samples to pixels: tables as `kernels/jpeg.cuh` has
-//! them, and which block of threads does what. It must not know files.
+//! Pictures that are made in two steps, coefficients to samples and samples to pixels: rows of tables, and
+//! which block of threads does what. It must not know files.
 
 use arrayvec::ArrayVec;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use super::coded::Colour;
+use super::constants::{MAX_COMPONENTS, PIXELS_BLOCKS, PIXELS_THREADS, STRIP};
 use super::part::{Part, RUN, Samples};
-use super::rows::{PIXELS_BLOCKS, PIXELS_THREADS, runs};
+use super::rows::runs;
 use crate::error::{Error, Result};
+use crate::gpu::layout::device_struct;
 
 /// Strips of pixels that a block of threads makes of samples: a warp has one.
 const STRIPS: u32 = PIXELS_THREADS / 32;
-
-/// Pixels of a strip: eight a thread.
-const STRIP_PIXELS: usize = 32 * 8;
 
 /// A picture that is made in two steps.
 pub(super) struct Steps {
@@ -53,7 +52,7 @@ impl Steps {
         if self.left_as.is_some() {
             return 0;
         }
-        (self.part.left % RUN + self.part.width).div_ceil(STRIP_PIXELS) * self.part.height
+        (self.part.left % RUN + self.part.width).div_ceil(STRIP) * self.part.height
     }
 
     /// Strips that a block of threads makes, `each` groups one after the other: the first, and how many.
@@ -75,22 +74,29 @@ fn blocks(needed: &Samples) -> usize {
     needed.blocks[0] * needed.blocks[1]
 }
 
-/// Samples of a component.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Plane {
-    samples: u64,
-    stride: u32,
-    left: u32,
-    top: u32,
-    width: u32,
-    height: u32,
-    across: u32,
-    side: u8,
-    factor_x: u8,
-    factor_y: u8,
-    smooth: u8,
-    unused: u32,
+device_struct! {
+    /// Samples of a component: of the blocks that are needed.
+    pub(super) struct Plane as Plane {
+        samples: u64 = "uint8_t *",
+        /// From a row to the next, a multiple of 8 bytes.
+        stride: u32,
+        /// Which sample of the component is the first here.
+        left: u32,
+        top: u32,
+        /// How many the component has.
+        width: u32,
+        height: u32,
+        /// Blocks in a row of them.
+        across: u32,
+        /// log2 of the samples that a block has across.
+        side: u8,
+        /// log2 of by how much they are coarser than pixels.
+        factor_x: u8,
+        factor_y: u8,
+        /// Whether they are upsampled smoothly.
+        smooth: u8,
+        unused: u32,
+    }
 }
 
 impl Plane {
@@ -117,19 +123,22 @@ impl Plane {
     }
 }
 
-const _: () = assert!(size_of::<Plane>() == 40);
-
-/// A picture's planes, for who makes pixels of them: as `kernels/planes.cuh` has it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Planes {
-    color: u32,
-    blue_first: u32,
-    samples: [u64; 3],
-    stride: [u32; 3],
-    factor_x: [u8; 4],
-    factor_y: [u8; 4],
-    unused_too: u32,
+device_struct! {
+    /// A picture of which the samples of its components are there in place of its pixels. Who reads them makes the
+    /// pixels that the decoder would have made.
+    pub struct Planes as Planes {
+        /// 0 gray, 1 YCbCr, 2 RGB.
+        color: u32,
+        blue_first: u32,
+        /// Of gray, three times the same.
+        samples: [u64; MAX_COMPONENTS] = "const uint8_t *",
+        /// From a row to the next: a multiple of 8 bytes. No component has 2^32 samples.
+        stride: [u32; MAX_COMPONENTS],
+        /// log2 of by how much a component is coarser than the picture.
+        factor_x: [u8; 4],
+        factor_y: [u8; 4],
+        unused_too: u32,
+    }
 }
 
 impl Planes {
@@ -138,15 +147,13 @@ impl Planes {
         let (color, blue_first) = (colour.number(), blue_first.into());
         let mut all = Self { color, blue_first, ..Self::zeroed() };
         // Of gray, three times the same.
-        for (i, plane) in planes.iter().cycle().enumerate().take(3) {
+        for (i, plane) in planes.iter().cycle().enumerate().take(MAX_COMPONENTS) {
             (all.samples[i], all.stride[i]) = (plane.samples, plane.stride);
             (all.factor_x[i], all.factor_y[i]) = (plane.factor_x, plane.factor_y);
         }
         all
     }
 }
-
-const _: () = assert!(size_of::<Planes>() == 56);
 
 #[cfg(test)]
 mod tests {

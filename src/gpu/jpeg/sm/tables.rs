@@ -4,17 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::constants::{LUT_BITS, TAIL};
 use crate::gpu::jpeg::huffman::{Class, Huffman};
+use crate::gpu::layout::device_struct;
 use crate::limits;
-
-/// Bits that are looked up at once.
-const LOOKUP_BITS: u32 = 10;
 
 /// The longest code.
 const MAX_LENGTH: u32 = 16;
-
-/// Entries for codes that are longer: enough for the tables that encoders write.
-const TAIL: usize = 512;
 
 /// The first of the values of 16 bits that the tail has entries for.
 const TAIL_BEGIN: usize = (1 << MAX_LENGTH) - TAIL;
@@ -25,23 +21,24 @@ const END_OF_BLOCK: u16 = 64;
 /// The symbol of sixteen zeros; others without a coefficient end a block.
 const SIXTEEN_ZEROS: u8 = 0xF0;
 
-/// A table on the device.
-///
-/// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many coefficients
-/// both advance (9 to 15). None is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub struct Lookup {
-    /// Entries by the next ten bits; 0: the code is longer, or there is none.
-    short: [u16; 1 << LOOKUP_BITS],
-    /// Entries by the next 16 bits, of their last values: there, long codes are; 0: there is none.
-    tail: [u16; TAIL],
-    /// Entries of all symbols, in the order of their codes, for long codes before the tail.
-    sorted: [u16; 256],
-    /// For codes of 11 to 16 bits: the next 16 bits are below it when the code is not longer.
-    limit: [u32; 6],
-    /// For codes of 11 to 16 bits: what is added to a code to get its place in `sorted`.
-    base: [i32; 6],
+device_struct! {
+    /// A table on the device.
+    ///
+    /// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many
+    /// coefficients both advance (9 to 15). None is 0.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Lookup as Table {
+        /// Entries by the next LUT_BITS bits; 0: the code is longer, or there is none.
+        lut: [u16; 1 << LUT_BITS],
+        /// Entries by the next 16 bits, of their last values: there, long codes are; 0: there is none.
+        tail: [u16; TAIL],
+        /// Entries of all symbols, in the order of their codes, for long codes before the tail.
+        sorted: [u16; 256],
+        /// For codes of 11 to 16 bits: the next 16 bits are below it when the code is not longer.
+        limit: [u32; 6],
+        /// For codes of 11 to 16 bits: what is added to a code to get its place in `sorted`.
+        base: [i32; 6],
+    }
 }
 
 impl Lookup {
@@ -53,7 +50,7 @@ impl Lookup {
         let mut code = 0_u32;
         for (length, &count) in (1..=MAX_LENGTH).zip(table.counts()) {
             code <<= 1;
-            let long = length.checked_sub(LOOKUP_BITS + 1).map(|i| i as usize);
+            let long = length.checked_sub(LUT_BITS + 1).map(|i| i as usize);
             for (&symbol, place) in symbols.by_ref().take(usize::from(count)) {
                 lookup.put(place, code, length, entry(table.class(), length, symbol));
                 if let Some(base) = long.and_then(|i| lookup.base.get_mut(i)) {
@@ -75,9 +72,9 @@ impl Lookup {
             *sorted = entry;
         }
         let places = |bits: u32| [code, code + 1].map(|code| (code << (bits - length)) as usize);
-        if length <= LOOKUP_BITS {
-            let [start, end] = places(LOOKUP_BITS);
-            self.short.get_mut(start..end).unwrap_or_default().fill(entry);
+        if length <= LUT_BITS {
+            let [start, end] = places(LUT_BITS);
+            self.lut.get_mut(start..end).unwrap_or_default().fill(entry);
         }
         let [start, end] = places(MAX_LENGTH).map(|next| next.saturating_sub(TAIL_BEGIN));
         self.tail.get_mut(start..end).unwrap_or_default().fill(entry);
@@ -88,14 +85,14 @@ impl Lookup {
     pub fn find(&self, next: u16) -> Option<u16> {
         let entry = match usize::from(next).checked_sub(TAIL_BEGIN) {
             Some(place) => *self.tail.get(place)?,
-            None => *self.short.get(usize::from(next >> (MAX_LENGTH - LOOKUP_BITS)))?,
+            None => *self.lut.get(usize::from(next >> (MAX_LENGTH - LUT_BITS)))?,
         };
         if entry != 0 {
             return Some(entry);
         }
         let next = u32::from(next);
         let long = self.limit.iter().position(|&limit| next < limit)?;
-        let code = next >> (MAX_LENGTH - LOOKUP_BITS - 1 - long as u32);
+        let code = next >> (MAX_LENGTH - LUT_BITS - 1 - long as u32);
         let place = usize::try_from(code as i32 + self.base.get(long)?).ok()?;
         self.sorted.get(place).copied()
     }

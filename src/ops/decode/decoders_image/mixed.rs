@@ -13,33 +13,32 @@
 //! reads the images at once, there is no output: of what the SMs decode there is a group at a time, as planes where
 //! these are enough, and what threads decode is read in the slab.
 
+mod batch;
 mod choice;
+mod group;
 mod groups;
 mod image;
-mod shared;
+mod threads;
 
 use std::sync::Arc;
 
 use super::Job;
 use super::files::{Files, missing_sample};
-use super::finish::{Extent, Finish};
+use super::finish::Finish;
 use super::on_engines::Copies;
 use super::on_nvjpeg2000::OnNvJpeg2000;
-use super::on_sms::{Doubts, OnSms};
-use super::reading::{Read, Unread};
+use super::on_sms::OnSms;
+use super::reading::Read;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::{
-    DevicePath, EngineLock, EngineOffload, Engines, Header, Path, Settings, Speeds, Task, Wish,
-};
+use crate::gpu::jpeg::{EngineOffload, Engines, Header, Settings, Speeds, Wish};
 use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
-use crate::operator::{Decoded, GpuCx, GpuIo, Source};
-use choice::bound_sent;
-use groups::Grouped;
-use image::{Home, Image, bytes_of, homes};
-use shared::{Shares, Work};
+use crate::operator::{Decoded, GpuCx, GpuIo};
+use batch::Batch;
+use image::Image;
+use threads::Host;
 
 /// A decoder on a device.
 pub(super) struct DeviceDecoder {
@@ -124,8 +123,33 @@ impl DeviceDecoder {
         read: Option<Read<'_>>,
     ) -> Result<()> {
         self.sms.doubt(None);
-        let (takers, may_settle, at_once) = (self.takers(), cx.may_settle, read.is_some());
-        let mut images = io.rows_by_threads(&cx.cpu, |sample| {
+        let mut images = self.images(jobs, files, cx, io, read.is_some());
+        self.limit(&mut images);
+        // Before it may have a turn, for which others that hold room may wait.
+        cx.recorder.wait_for_room(self.least_bytes(&images));
+        let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
+        let host = Host { decoder, files, inputs: io.inputs() };
+        let mut batch = Batch::classify(self, host, [&images, &wavelets], cx, read);
+        batch.reserve(cx)?;
+        batch.decode_groups(cx)?;
+        batch.decode_wavelets(cx)?;
+        batch.record(cx)?;
+        batch.decode_again(cx)?;
+        batch.account(cx);
+        Ok(())
+    }
+
+    /// The images of the live samples, and which decoders take each.
+    fn images<'a>(
+        &self,
+        jobs: &[Option<Job>],
+        files: &'a Files,
+        cx: &GpuCx<'_>,
+        io: &'a GpuIo<'_>,
+        at_once: bool,
+    ) -> Vec<Image<'a>> {
+        let (takers, may_settle) = (self.takers(), cx.may_settle);
+        io.rows_by_threads(&cx.cpu, |sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(missing_sample)?;
             let file = files.file(&sample.inputs)?;
             let target = if at_once { None } else { Some(sample.output(0)?.clone()) };
@@ -136,96 +160,7 @@ impl DeviceDecoder {
             let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
             let is_wavelets = takers.wavelets(&job, file.all);
             Ok(Image { index: sample.index(), job, file, target, bytes, picture, planned, is_wavelets })
-        });
-        self.limit(&mut images);
-        // Before it may have a turn, for which others that hold room may wait.
-        cx.recorder.wait_for_room(self.least_bytes(&images));
-        let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
-        let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
-        let part = self.load.as_ref().map_or(0.0, |load| self.offload.follow(load.others(), cx.busy));
-        // While another batch has the engines, this one is sooner done without them.
-        let turn =
-            (self.wish.is_none() && part > 0.0).then(|| EngineLock::if_free(cx.recorder.gpu())).flatten();
-        let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::EngineOffload(part)));
-        let paths = self.paths(&images, cx.cpu.pool.current_num_threads(), wish);
-        let on = |wanted: Path| {
-            let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
-            images.map(|(image, _)| image).collect::<Vec<_>>()
-        };
-        let (on_engines, on_sms, mut on_threads) = (on(Path::Engines), on(Path::Sm), on(Path::Threads));
-        let inputs = io.inputs();
-        let most = cx.recorder.gpu().most_of_a_value();
-        let sent = bound_sent(&mut on_threads, inputs, most, 0);
-        // The longest first, so that no thread is left with one at the end.
-        on_threads.sort_by_key(|image| std::cmp::Reverse(image.file.all.len()));
-
-        if turn.is_none() {
-            let whole =
-                [&on_engines, &wavelets].map(|images| bytes_of(images, &self.finish, Extent::Picture));
-            let more =
-                on_threads.iter().map(|image| image.own_bytes(Extent::Picture) - image.only_sent_bytes());
-            cx.recorder.wait_for_room(whole.into_iter().chain(more).sum());
-        }
-        let engine_homes = self.homes(cx, &on_engines, Extent::Picture)?;
-        let wavelet_homes = self.homes(cx, &wavelets, Extent::Picture)?;
-        let mut tasks = Vec::with_capacity(on_engines.len());
-        for (image, home) in on_engines.iter().zip(&engine_homes) {
-            let target = home.stored.clone();
-            tasks.push((Task { picture: image.picture.ok_or_else(missing_sample)?, target }, image.file));
-        }
-        if tasks.is_empty() {
-            self.speeds.engines_rested();
-        }
-        let mut unread = read.map(|read| Unread::new(read, inputs.batch_size()));
-        let work = Work { decoder, files, inputs };
-        let others = Shares { engines: &tasks, threads: &on_threads, ..Shares::default() };
-        let Grouped { refused, doubts, mut again } =
-            self.groups(work, cx, &on_sms, others, turn, unread.as_mut())?;
-        // Not before the SMs have begun: they need not wait for the engines.
-        if let Some(engines) = &self.engines {
-            engines.join(cx.recorder);
-        }
-        let files = wavelets.iter().map(|image| (&image.job, image.file));
-        let targets: Vec<_> = wavelet_homes.iter().map(|home| home.stored.clone()).collect();
-        let left = self.nvjpeg2000.decode(cx.recorder, files, &targets)?;
-        self.decoded.sms += wavelets.len() - left.len();
-        let mut made = Vec::new();
-        for (images, homes, refused) in
-            [(&on_engines, &engine_homes, refused), (&wavelets, &wavelet_homes, left)]
-        {
-            for (i, (image, home)) in images.iter().zip(homes).enumerate() {
-                if refused.contains(&i) {
-                    again.push(*image);
-                    continue;
-                }
-                made.push(image.stored(Extent::Picture, home));
-                if let Some(unread) = &mut unread {
-                    unread.add(image.index, Source::Elements(home.output.address()));
-                }
-            }
-        }
-        self.finish.record(cx, &made)?;
-        if !again.is_empty() {
-            tracing::debug!("engines, SMs and libraries refuse {} of {} images", again.len(), images.len());
-            bound_sent(&mut again, inputs, most, sent);
-            let shares = Shares { threads: &again, ..Shares::default() };
-            self.decode(work, cx, shares, None, unread.as_mut())?;
-        }
-        if let Some(unread) = &mut unread {
-            unread.read(cx)?;
-        }
-        let (reports, images) = doubts;
-        let doubts = (!reports.is_empty()).then(|| Doubts { reports, images, slot: cx.recorder.slot() });
-        self.sms.doubt(doubts);
-        Ok(())
-    }
-
-    /// Where pixels of `images` go that are there when all of the batch is.
-    fn homes<'a>(&self, cx: &mut GpuCx<'_>, images: &[&Image<'a>], extent: Extent) -> Result<Vec<Home<'a>>> {
-        let bytes = bytes_of(images, &self.finish, extent);
-        let memory = memory_of(bytes, |bytes| Ok(DeviceBytes::of(&cx.recorder.allocate(bytes)?, 0, bytes)))?;
-        let homes = homes(images, &self.finish, extent, memory.as_ref())?;
-        homes.into_iter().map(|home| home.ok_or_else(missing_sample)).collect()
+        })
     }
 
     /// Whether [`DeviceDecoder::settle`] has something to look at.
@@ -249,14 +184,6 @@ impl DeviceDecoder {
     ) -> Result<bool> {
         self.sms.settle(decoder, jobs, files, cx, io, read)
     }
-}
-
-/// So many bytes of memory that `allocate` gives; `None` of none.
-fn memory_of<'a>(
-    bytes: usize,
-    allocate: impl FnOnce(usize) -> Result<DeviceBytes<'a>>,
-) -> Result<Option<DeviceBytes<'a>>> {
-    if bytes == 0 { Ok(None) } else { allocate(bytes).map(Some) }
 }
 
 /// Bytes of an image that is made as asked for.

@@ -1,7 +1,5 @@
 //! `MultiPaste` on a device: rows of the table for `kernels/multi_paste.cu`.
 
-use bytemuck::{Pod, Zeroable};
-
 use super::{Job, Region};
 use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
@@ -57,21 +55,25 @@ pub(super) fn run(
     cx.launch(&kernel(from, to), most as usize, &NoParams::default(), &rows)
 }
 
-/// A region, as `kernels/multi_paste.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Pasted {
-    from: u64,
-    pitch: u64,
-    to: [u64; 2],
-    size: [u64; 2],
+device_struct! {
+    /// A region, as `kernels/multi_paste.cu` sees it.
+    struct Pasted as Region {
+        /// its first element
+        from: u64 = "const FROM *",
+        /// elements from one line of its image to the next
+        pitch: u64,
+        /// row and column on the canvas
+        to: [u64; 2],
+        /// height and width
+        size: [u64; 2],
+    }
 }
 
 device_struct! {
     /// A canvas.
     struct Row as Row {
         to: u64 = "TO *",
-        regions: u64 = "const Region *",
+        regions: u64 = "const Region *" of Pasted,
         count: u64,
         pixels: u64,
         width: u64,

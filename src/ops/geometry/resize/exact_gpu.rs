@@ -5,11 +5,10 @@ mod tables;
 
 use std::collections::BTreeMap;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::{Job, job};
 use crate::cpu::exact::{Arithmetic, Steps, Sums, Task};
 use crate::error::{Error, Result};
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::ValueType;
@@ -17,11 +16,31 @@ use tables::Placed;
 
 pub(in crate::ops) use tables::Tables;
 
-/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one, of bytes or of
-/// numbers; as in the kernels.
-const ROWS_AT_ONCE: usize = 4;
-const BYTES_AT_ONCE: usize = 16;
-const NUMBERS_AT_ONCE: usize = 4;
+device_constants! {
+    fn constants;
+
+    /// Rows of a pixel that a thread makes in the pass along rows.
+    const ROWS_AT_ONCE: usize as "int" = 4;
+    /// Elements of a row that a thread makes in the other pass, of bytes or of numbers.
+    const BYTES_AT_ONCE: usize as "int" = 16;
+    const NUMBERS_AT_ONCE: usize as "int" = 4;
+    /// Bits of Row::alpha, of images with alpha: colours are multiplied by it before the sums, and divided behind them.
+    const MULTIPLY: u32 = 1;
+    const DIVIDE: u32 = 2;
+    /// How sums are made, METHOD: of integers, rounded to bytes in both passes.
+    const BYTES: u32 as "int" = 0;
+    /// Of integers, kept as they are between the passes: across only.
+    const INTEGERS: u32 as "int" = 1;
+    /// Of float32 as torch adds them.
+    const FLOATS: u32 as "int" = 2;
+    /// Of float32, every product rounded.
+    const MEANS: u32 as "int" = 3;
+    /// Down only, of integers: as OpenCV does it.
+    const LINEAR: u32 as "int" = 4;
+    const CUBIC: u32 as "int" = 5;
+    /// Down only: means of whole pixels.
+    const WHOLE: u32 as "int" = 6;
+}
 
 /// Channels that a thread makes at once, at most.
 const MAX_CHANNELS: usize = 4;
@@ -32,45 +51,63 @@ const ALIGNMENT: usize = 256;
 /// Bytes between the passes that images share, one group after the other, unless one image needs more.
 const GROUP_BYTES: usize = 256 << 20;
 
-/// Bits of [`PassRow::alpha`].
-const MULTIPLY: u32 = 1;
-const DIVIDE: u32 = 2;
-
-/// An image's pass, as the kernels see it.
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-#[repr(C)]
-struct PassRow {
-    src: u64,
-    dst: u64,
-    axis: u64,
-    outputs: u32,
-    length: i32,
-    origin: i32,
-    lines: u32,
-    src_pitch: u32,
-    dst_pitch: u32,
-    step: u32,
-    bits: u32,
-    alpha: u32,
-    start: i32,
-    direction: i32,
-    whole: u32,
-    share: f32,
-    unused: u32,
+device_struct! {
+    /// An image's pass.
+    #[derive(Debug, Default)]
+    struct PassRow as Row {
+        /// The first line that is needed.
+        src: u64 = "const void *",
+        dst: u64 = "void *",
+        /// Of each output its first pixel, of each its number of weights, then each weight of all outputs.
+        axis: u64 = "const int32_t *",
+        /// Pixels that are made along the axis.
+        outputs: u32,
+        /// Pixels that there are: those beyond the ends are the ones at the ends.
+        length: i32,
+        /// The pixel with which the source begins.
+        origin: i32,
+        /// Across: rows; down: elements of a row.
+        lines: u32,
+        /// Elements from row to row.
+        src_pitch: u32,
+        dst_pitch: u32,
+        /// Elements of a pixel.
+        step: u32,
+        /// BYTES: behind the point of the weights.
+        bits: u32,
+        alpha: u32,
+        /// CUBIC: where the first pixel of a row lies in a row of the whole output, and how far the next one is.
+        start: i32,
+        direction: i32,
+        /// CUBIC: elements of a row of the whole output that are made of floats.
+        whole: u32,
+        /// WHOLE: what a sum is multiplied by, or 0: halves of four pixels are rounded up.
+        share: f32,
+        unused: u32,
+    }
 }
 
-/// An image whose pixels are copied.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CopyRow {
-    src: u64,
-    dst: u64,
-    rows: u64,
-    columns: u64,
-    height: u32,
-    width: u32,
-    pitch: u32,
-    step: u32,
+/// What the kernels of both passes include.
+const HEADER: Header = Header { name: "exact", text: || text_with::<PassRow, NoParams>(&constants()) };
+
+device_struct! {
+    /// An image whose pixels are copied.
+    #[derive(Debug)]
+    struct CopyRow as Row {
+        /// The first pixel of the crop.
+        src: u64 = "const uint8_t *",
+        dst: u64 = "uint8_t *",
+        /// Of each row of the output its row, -1: none, which is 0.
+        rows: u64 = "const int32_t *",
+        /// Of each column of the output its column.
+        columns: u64 = "const int32_t *",
+        height: u32,
+        width: u32,
+        /// Bytes from row to row of the source.
+        pitch: u32,
+        /// Elements of a pixel.
+        step: u32,
+    }
 }
 
 /// How a kernel makes sums: `METHOD` there.
@@ -85,6 +122,21 @@ enum Method {
     Whole,
 }
 
+impl Method {
+    /// Its number in the kernels.
+    fn number(self) -> u32 {
+        match self {
+            Self::Bytes => BYTES,
+            Self::Integers => INTEGERS,
+            Self::Floats => FLOATS,
+            Self::Means => MEANS,
+            Self::Linear => LINEAR,
+            Self::Cubic => CUBIC,
+            Self::Whole => WHOLE,
+        }
+    }
+}
+
 /// A kernel of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Pass {
@@ -95,12 +147,12 @@ enum Pass {
 
 impl Pass {
     fn kernel(self) -> KernelSpec {
-        let of = |name| KernelSpec::new::<PassRow, NoParams>(name, name).early();
+        let of = |name| KernelSpec::of::<PassRow, NoParams>(name, name).header(HEADER).early();
         match self {
             Self::Across(method, channels) => {
-                of("exact_across").define("METHOD", method as u32).define("CH", channels)
+                of("exact_across").define("METHOD", method.number()).define("CH", channels)
             }
-            Self::Down(method) => of("exact_down").define("METHOD", method as u32),
+            Self::Down(method) => of("exact_down").define("METHOD", method.number()),
         }
     }
 
@@ -118,7 +170,7 @@ impl Pass {
 }
 
 fn copy_kernel() -> KernelSpec {
-    KernelSpec::new::<CopyRow, NoParams>("exact_copy", "exact_copy").early()
+    KernelSpec::of::<CopyRow, NoParams>("exact_copy", "exact_copy").early()
 }
 
 /// The methods of the passes across and down.

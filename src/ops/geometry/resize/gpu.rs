@@ -1,13 +1,13 @@
-//! Resizing on the device: rows of the table for `kernels/resample.cu`, and the weights of their axes, which are made
-//! before.
+//! Resizing on the device by `kernels/resample.cu`, and the weights of axes, which are made before.
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
-use super::attributes::{ResizeAttributes, Target};
+use super::attributes::ResizeAttributes;
 use super::exact_gpu::{self, Tables};
 use super::geometry::Geometry;
+use super::rows::{
+    AxisRow, HEADER, MAX_CHANNELS, MAX_TILES, Params, ResampleRow, Resampled, THREADS, TILE_H, TILE_W,
+};
 use super::{Job, exact, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
@@ -15,166 +15,12 @@ use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
-/// Rows and columns of the output that a block makes, and its threads; as in the kernel.
-const TILE: [usize; 2] = [16, 32];
-const THREADS: u32 = 128;
-
-/// Channels that one thread computes at once, at most.
-pub(in crate::ops) const MAX_CHANNELS: usize = 4;
-
-/// Rows of bytes that the kernel multiplies at once; as there.
-const ROWS_AT_ONCE: f64 = 32.0;
-
 /// Images of which those of few rows a tile have a launch of their own: it makes them sooner, and a launch takes time
 /// itself.
 const WORTH_A_LAUNCH: usize = 32;
 
-/// Zeros on each side of the weights of a pixel, where they are split; as in the kernel.
-const SPLIT_PADDING: usize = 4;
-
 /// Blocks of threads that are enough for any device: where there are more tiles, a block makes several.
 const ENOUGH_BLOCKS: usize = 8_192;
-
-/// The most that it makes; as in the kernel, which has room for so many.
-const MAX_TILES: usize = 4;
-
-/// One axis, as the kernel sees it.
-#[derive(Clone, Copy, PartialEq, Pod, Zeroable)]
-#[repr(C)]
-pub(in crate::ops) struct AxisRow {
-    start: f32,
-    scale: f32,
-    table_scale: f32,
-    filter: i32,
-    taps: i32,
-    length: i32,
-    size: i32,
-    origin: i32,
-    /// Whether weights are of pixels in the image; and whether they are halves, by which the kernel multiplies bytes.
-    is_merged: i32,
-    is_split: i32,
-    /// Where its weights are.
-    made: u64,
-}
-
-impl AxisRow {
-    /// The number of the filter that takes the nearest pixel.
-    const NEAREST: i32 = 0;
-
-    /// `size` pixels of an axis of `length` pixels.
-    pub(super) fn new(parameters: AxisParameters, length: usize, size: usize) -> Self {
-        let AxisParameters { filter, taps, start, scale, table_scale, origin } = parameters;
-        let [taps, length, size, origin] = [taps, length, size, origin].map(|n| n as i32);
-        Self {
-            start,
-            scale,
-            table_scale,
-            filter,
-            taps,
-            length,
-            size,
-            origin,
-            is_merged: 0,
-            is_split: 0,
-            made: 0,
-        }
-    }
-
-    /// `length` pixels, each itself.
-    pub(super) fn whole(length: usize) -> Self {
-        let length = length as i32;
-        Self {
-            start: 0.0,
-            scale: 1.0,
-            table_scale: 0.0,
-            filter: Self::NEAREST,
-            taps: 1,
-            length,
-            size: length,
-            origin: 0,
-            is_merged: 0,
-            is_split: 0,
-            made: 0,
-        }
-    }
-
-    /// Whether a tile of rows is made of more pixels than are multiplied at once; in doubt it is.
-    fn has_many(&self) -> bool {
-        // How far apart the first taps of the first and the last row are, rounded as the device may do it; the taps,
-        // from an even pixel on.
-        let apart = (TILE[0] - 1) as f64 * f64::from(self.scale).abs() + 0.01 + 1e-6 * f64::from(self.length);
-        apart.ceil() + f64::from(self.taps) + 1.0 > ROWS_AT_ONCE
-    }
-
-    /// Bytes that are made of it: for each pixel its first tap and its weights, with some room around these where they
-    /// are split.
-    fn made_bytes(&self) -> usize {
-        let words = 1 + self.taps as usize + if self.is_split != 0 { 2 * SPLIT_PADDING } else { 0 };
-        self.size as usize * size_of::<f32>() * words
-    }
-}
-
-/// One image, or one channel of an image, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(in crate::ops) struct ResampleRow {
-    pub(super) src: u64,
-    pub(super) dst: u64,
-    /// The picture's planes in place of its pixels, or 0.
-    pub(in crate::ops) planes: u64,
-    pub(super) y: AxisRow,
-    pub(super) x: AxisRow,
-    /// Elements between source rows.
-    pub(super) pitch: u32,
-    /// Elements between pixels.
-    pub(super) step: u32,
-}
-
-impl ResampleRow {
-    /// To make `target` of the image at `src` with interleaved channels.
-    pub(in crate::ops) fn new(src: u64, dst: u64, geometry: &Geometry, target: &Target) -> Self {
-        let axes = axis_parameters(geometry.size, target.size, target.roi, [target.filter; 2]);
-        Self::of_axes(src, dst, geometry, target.size, axes)
-    }
-
-    /// The same, where the parameters of rows and columns are known.
-    pub(super) fn of_axes(
-        src: u64,
-        dst: u64,
-        geometry: &Geometry,
-        size: [usize; 2],
-        axes: [AxisParameters; 2],
-    ) -> Self {
-        let [y, x] = [0, 1].map(|d| AxisRow::new(axes[d], geometry.size[d], size[d]));
-        let pitch = (geometry.size[1] * geometry.channels) as u32;
-        Self { src, dst, planes: 0, y, x, pitch, step: geometry.channels as u32 }
-    }
-}
-
-/// A row of a table for the kernel.
-pub(in crate::ops) trait Resampled: Pod {
-    /// What it makes pixels by.
-    fn resample(&mut self) -> &mut ResampleRow;
-    /// Rows and columns of the output.
-    fn size(&self) -> [usize; 2];
-}
-
-impl Resampled for ResampleRow {
-    fn resample(&mut self) -> &mut ResampleRow {
-        self
-    }
-    fn size(&self) -> [usize; 2] {
-        [&self.y, &self.x].map(|axis| axis.size as usize)
-    }
-}
-
-/// What the kernel gets.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    /// Tiles that a block makes.
-    tiles: u32,
-}
 
 /// Records launches over `rows` of elements of type `from`, of which `spec` computes `at_once` channels at once: what
 /// makes the weights of their axes, and the kernel.
@@ -203,7 +49,7 @@ pub(in crate::ops) fn launch<R: Resampled>(
     for (spec, rows) in [(spec, rows), (&of_many_rows(spec), many)] {
         let counts = |row: &R| {
             let [height, width] = row.size();
-            [height.div_ceil(TILE[0]), width.div_ceil(TILE[1])]
+            [height.div_ceil(TILE_H), width.div_ceil(TILE_W)]
         };
         let all: usize = rows.iter().map(|row| counts(row).iter().product::<usize>()).sum();
         let tiles = all.div_ceil(ENOUGH_BLOCKS).clamp(1, MAX_TILES);
@@ -223,7 +69,7 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
     for row in &mut *rows {
         let ResampleRow { y, x, .. } = row.resample();
         for (axis, recent) in [y, x].into_iter().zip(&mut recent) {
-            match recent.filter(|known| AxisRow { made: 0, ..*known } == *axis) {
+            match recent.filter(|known| known.as_unmade() == *axis) {
                 Some(known) => axis.made = known.made,
                 None => {
                     // From the beginning of what is not allocated yet.
@@ -253,7 +99,7 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
 
 /// The kernel that makes weights.
 fn weights_kernel() -> KernelSpec {
-    KernelSpec::new::<AxisRow, NoParams>("resample_weights", "resample_weights").early()
+    KernelSpec::of::<AxisRow, NoParams>("resample_weights", "resample_weights").header(HEADER).early()
 }
 
 /// Compiles `kernel`, for elements of type `from`, and what makes weights for it.
@@ -272,7 +118,7 @@ fn of_many_rows(kernel: &KernelSpec) -> KernelSpec {
 
 /// A kernel for rows of type `R`.
 pub(in crate::ops) fn kernel_for<R: Resampled>() -> KernelSpec {
-    KernelSpec::new::<R, Params>("resample", "resample").early()
+    KernelSpec::of::<R, Params>("resample", "resample").header(HEADER).early()
 }
 
 /// The kernel from images of `from` to images of `to`, `channels` channels at once.

@@ -5,6 +5,7 @@ pub(in crate::ops) mod exact;
 pub(in crate::ops) mod exact_gpu;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
+pub(in crate::ops) mod rows;
 mod scratch;
 mod sizes;
 pub(in crate::ops) mod volume;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
-use super::gpu::{AxisRow, Images, MAX_CHANNELS, ResampleRow, channels_at_once, compile, kernel, launch};
+use super::gpu::{Images, channels_at_once, compile, kernel, launch};
+use super::rows::{AxisRow, MAX_CHANNELS, ResampleRow};
 use super::volume::VolumeJob;
 use crate::cpu::resample::volume_parameters;
 use crate::error::{Error, Result};

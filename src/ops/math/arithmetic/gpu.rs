@@ -2,7 +2,7 @@
 //! `kernels/arithmetic.cu` computes what, is said here; types and conversions are those of the [`Program`].
 
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{KernelSpec, NoParams, cuda_type};
 use crate::operator::{DeviceSample, GpuCx, GpuIo};
 use crate::ops::math::arithmetic::broadcast;
@@ -13,15 +13,21 @@ use crate::ops::math::arithmetic::kernels::same_bytes;
 use crate::ops::math::arithmetic::promote::Kernel;
 use crate::tensor::{DType, Sample, Shape};
 
-/// Dimensions of a result after those are joined that lie together in all operands.
-const MAX_AXES: usize = 6;
+device_constants! {
+    fn constants;
+
+    /// Dimensions of a result after those are joined that lie together in all operands.
+    const MAX_AXES: usize = 6;
+}
+
+const HEADER: Header = Header { name: "arithmetic", text: || text_with::<Row, NoParams>(&constants()) };
 
 device_struct! {
     /// A sample, as `kernels/arithmetic.cu` sees it.
     struct Row as Row {
         to: u64 = "RESULT *",
         /// While rows are made: the number of the first.
-        operands: u64 = "const Operand *",
+        operands: u64 = "const Operand *" of OperandAddress,
         elements: u64,
         axes: u64,
         /// innermost first
@@ -29,12 +35,14 @@ device_struct! {
     }
 }
 
-/// An operand of a sample, as the kernel sees it.
-#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct OperandAddress {
-    address: u64,
-    stride: [i64; MAX_AXES],
+device_struct! {
+    /// An operand of a sample.
+    #[derive(Default)]
+    struct OperandAddress as Operand {
+        address: u64,
+        /// in elements, innermost first
+        stride: [i64; MAX_AXES],
+    }
 }
 
 /// A program as the text of a kernel.
@@ -94,9 +102,9 @@ impl DeviceProgram {
     /// The kernel.
     pub(super) fn spec(&self) -> KernelSpec {
         KernelSpec::of::<Row, NoParams>("arithmetic", "arithmetic")
+            .header(HEADER)
             .dtype("RESULT", self.result)
             .define("OPERANDS", self.operands.len())
-            .define("OPERAND_BYTES", size_of::<OperandAddress>())
             .define("EXPRESSION", &self.text)
     }
 

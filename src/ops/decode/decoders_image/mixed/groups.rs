@@ -1,98 +1,70 @@
 //! The SMs' share of a batch in groups: the host reads one while the device has another, and what reads the images
 //! does so group by group, in memory that the next has again. It must not know the other paths.
 
+use super::batch::{Batch, memory_of};
+use super::group::{Group, Shares};
 use super::image::{Home, Image, bytes_of, homes};
-use super::shared::{Shares, Work};
-use super::{DeviceDecoder, memory_of};
 use crate::error::Result;
-use crate::gpu::Report;
-use crate::gpu::jpeg::EngineLock;
 use crate::gpu::jpeg::sm::Scratch;
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::missing_sample;
 use crate::ops::decode::decoders_image::finish::{ALIGNMENT, Extent};
 use crate::ops::decode::decoders_image::on_sms::{EARLY_BYTES, MOST_BESIDE, SIDES, groups};
-use crate::ops::decode::decoders_image::reading::Unread;
 
-/// What became of a batch.
-pub(super) struct Grouped<'s, 'a> {
-    /// Places in the engines' share.
-    pub(super) refused: Vec<usize>,
-    /// What may turn out to be damaged: reports of the groups, and sample and bytes of the output for each image in
-    /// them.
-    pub(super) doubts: (Vec<Report>, Vec<(usize, usize)>),
-    /// Images of the SMs that they cannot decode.
-    pub(super) again: Vec<&'s Image<'a>>,
-}
-
-impl DeviceDecoder {
-    /// Records what decodes `on_sms`, and `others` with the first group of them.
+impl Batch<'_, '_, '_> {
+    /// Decodes what is for the SMs, and with the first group of that what is for engines and threads.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory.
-    pub(super) fn groups<'s, 'a>(
-        &mut self,
-        work: Work<'_>,
-        cx: &mut GpuCx<'_>,
-        on_sms: &[&'s Image<'a>],
-        others: Shares<'_, 'a>,
-        mut turn: Option<EngineLock>,
-        mut unread: Option<&mut Unread<'_>>,
-    ) -> Result<Grouped<'s, 'a>> {
+    pub(super) fn decode_groups(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
+        let on_sms = std::mem::take(&mut self.sms);
         let bytes = on_sms.iter().map(|image| image.file.all.len()).sum();
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is
         // read.
         let early = bytes >= EARLY_BYTES;
         let has_room = cx.recorder.gpu().in_flight() <= MOST_BESIDE;
         let sides = if has_room { SIDES } else { 1 };
+        let device = &*self.device;
         let need =
-            |image: &&Image<'_>| image.planned.as_ref().map_or(0, |planned| self.sm_bytes(image, planned));
-        let groups = groups(on_sms, bytes, has_room, need, self.speeds.scratch());
-        let (several, mut memory) = (groups.len() > 1, Scratch::default());
+            |image: &&Image<'_>| image.planned.as_ref().map_or(0, |planned| device.sm_bytes(image, planned));
+        let groups = groups(&on_sms, bytes, has_room, need, device.speeds.scratch());
+        let several = groups.len() > 1;
+        let mut memory = Scratch::default();
         if several {
-            let most = |bytes: &dyn Fn(&[&Image<'_>]) -> usize| groups.iter().map(|group| bytes(group)).max();
-            let own = most(&|group| {
-                group.iter().filter_map(|image| Some(image.planned.as_ref()?.scratch_bytes())).sum()
-            });
-            let pixels = most(&|group| bytes_of(group, &self.finish, Extent::Window));
-            memory = Scratch::reserve(cx.recorder, sides, own.unwrap_or(0), pixels.unwrap_or(0))?;
-            // In one piece, also for the first batch of its size.
-            let planned = on_sms.iter().filter_map(|image| image.planned.as_ref());
-            let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
-            let decoded = others.threads.iter().map(|image| image.bytes + ALIGNMENT);
-            cx.recorder.make_room(own.chain(decoded).sum())?;
+            memory = self.scratch(cx, &groups, sides)?;
         }
-        let mut all = Grouped { refused: Vec::new(), doubts: Default::default(), again: Vec::new() };
-        let mut others = Some(others);
+        let mut others = Some((std::mem::take(&mut self.tasks), std::mem::take(&mut self.threads)));
         for (number, images) in groups.into_iter().enumerate() {
             let side = number % sides;
-            let bytes = bytes_of(images, &self.finish, Extent::Window);
+            let bytes = bytes_of(images, &self.device.finish, Extent::Window);
             let pixels = memory_of(bytes, |bytes| memory.pixels(cx.recorder, side, bytes))?;
-            let homes = homes(images, &self.finish, Extent::Window, pixels.as_ref())?;
+            let homes = homes(images, &self.device.finish, Extent::Window, pixels.as_ref())?;
             let images: Vec<_> = images.iter().copied().zip(homes).collect();
             // Engines and threads have theirs with the first.
-            let shares = Shares { sms: &images, ..others.take().unwrap_or_default() };
-            let made = self.decode(work, cx, shares, turn.take(), unread.as_deref_mut())?;
-            all.refused.extend(made.refused);
+            let (engines, threads) = others.take().unwrap_or_default();
+            let group = Group::new(Shares { engines: &engines, sms: &images, threads: &threads })?;
+            let made = group.decode(self.device, self.host, cx, self.turn.take(), self.unread.as_mut())?;
+            self.refused_by_engines.extend(made.refused);
             if early {
                 cx.recorder.start()?;
             }
             if has_room && several {
                 cx.recorder.fork(side)?;
             }
-            let recorded = self.sms.record(cx.recorder, (&mut memory, side), made.prepared, &made.scans)?;
+            let scratch = (&mut memory, side);
+            let recorded = self.device.sms.record(cx.recorder, scratch, made.prepared, &made.scans)?;
             let (whole, broken): (Vec<_>, Vec<_>) =
                 images.iter().zip(&made.scans).partition(|(_, (_, scan))| scan.is_some());
-            all.again.extend(broken.iter().map(|((image, _), _)| *image));
-            self.decoded.sms += whole.len();
+            self.again.extend(broken.iter().map(|((image, _), _)| *image));
+            self.device.decoded.sms += whole.len();
             let homes = whole.iter().filter_map(|((image, home), _)| Some((image, home.as_ref()?)));
             let stored: Vec<_> = homes.map(|(image, home)| image.stored(Extent::Window, home)).collect();
-            self.finish.record(cx, &stored)?;
+            self.device.finish.record(cx, &stored)?;
             if let Some(recorded) = recorded {
-                all.doubts.0.push(recorded.report);
-                all.doubts.1.extend(whole.iter().map(|((image, _), _)| (image.index, image.bytes)));
-                if let Some(unread) = &mut unread {
+                self.reports.push(recorded.report);
+                self.doubtful.extend(whole.iter().map(|((image, _), _)| (image.index, image.bytes)));
+                if let Some(unread) = &mut self.unread {
                     for (((image, home), _), planes) in whole.iter().zip(&recorded.planes) {
                         unread.add(image.index, source(home.as_ref(), planes.as_ref())?);
                     }
@@ -106,7 +78,23 @@ impl DeviceDecoder {
             }
         }
         cx.recorder.join();
-        Ok(all)
+        Ok(())
+    }
+
+    /// Memory of several groups, in one piece, as much as the largest needs in each of `sides` side streams; and room
+    /// in the slab for all of them, also for the first batch of its size.
+    fn scratch(&self, cx: &mut GpuCx<'_>, groups: &[&[&Image<'_>]], sides: usize) -> Result<Scratch> {
+        let most = |bytes: &dyn Fn(&[&Image<'_>]) -> usize| groups.iter().map(|group| bytes(group)).max();
+        let own = most(&|group| {
+            group.iter().filter_map(|image| Some(image.planned.as_ref()?.scratch_bytes())).sum()
+        });
+        let pixels = most(&|group| bytes_of(group, &self.device.finish, Extent::Window));
+        let memory = Scratch::reserve(cx.recorder, sides, own.unwrap_or(0), pixels.unwrap_or(0))?;
+        let planned = groups.iter().copied().flatten().filter_map(|image| image.planned.as_ref());
+        let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
+        let decoded = self.threads.iter().map(|image| image.bytes + ALIGNMENT);
+        cx.recorder.make_room(own.chain(decoded).sum())?;
+        Ok(memory)
     }
 }
 
