@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_tone_is_loudest_in_its_band() {
-        let tone: Vec<f32> = (0..1600).map(|i| (i as f32 * 0.785_398_2).sin()).collect();
+        let tone: Vec<f32> = (0..1600).map(|i| (i as f32 * std::f32::consts::FRAC_PI_4).sin()).collect();
         let out = features(&tone, 1600).unwrap();
         let loudest = (0..80).max_by(|&a, &b| out[a * 10 + 5].total_cmp(&out[b * 10 + 5])).unwrap();
         let center = mel::to_hertz(mel::of_hertz(8000.0) / 81.0 * (loudest + 1) as f64);
