@@ -207,8 +207,8 @@ def cutmix(images, labels, *, alpha=1.0, num_classes=None, axes=(0, 1), seed=Non
     """Puts a rectangle of another image of the batch into each image, and mixes their labels by the area, as
     torchvision's `CutMix`.
 
-    One rectangle for the batch is drawn, whose part of the area is from the beta distribution of `alpha`. The rest is as
-    with `mixup`. `axes` are the dimensions of rows and columns: `(1, 2)` for images that are `CHW`."""
+    One rectangle for the batch is drawn, whose part of the area is from the beta distribution of `alpha`. The rest is
+    as with `mixup`. `axes` are the dimensions of rows and columns: `(1, 2)` for images that are `CHW`."""
     if not alpha > 0:
         raise ValueError(f"`alpha` is {alpha!r}, expected a number above 0")
     seeds = _seeds(seed)

@@ -1,5 +1,5 @@
-"""Random augmentations of training whose pixels are Pillow's or torchvision's, to the bit: what `gesso.convert` makes of
-`ColorJitter`, `RandAugment`, `TrivialAugmentWide`, `AutoAugment` and their like.
+"""Random augmentations of training whose pixels are Pillow's or torchvision's, to the bit: what `gesso.convert` makes
+of `ColorJitter`, `RandAugment`, `TrivialAugmentWide`, `AutoAugment` and their like.
 
 Images are RGB of 8 bits, `HWC`, on the host. Numbers are drawn by operators of `fn.random` from torchvision's
 distributions; `fn.gesso.augment` computes. An operation is a name of `OPERATIONS`. All functions take that operator's
@@ -93,8 +93,8 @@ def rand_augment(images, operations, count=2, **options):
 
 
 def trivial_augment(images, operations, **options):
-    """One operation of all with one of its magnitudes, as `TrivialAugmentWide`. `operations` are names, magnitudes (lists
-    that are all as long, or one number), and whether the sign is random."""
+    """One operation of all with one of its magnitudes, as `TrivialAugmentWide`. `operations` are names, magnitudes
+    (lists that are all as long, or one number), and whether the sign is random."""
     names, magnitudes, is_signed = zip(*operations, strict=True)
     bins = max(len(each) for each in magnitudes if isinstance(each, (list, tuple)))
     magnitudes = [each if isinstance(each, (list, tuple)) else [each] * bins for each in magnitudes]

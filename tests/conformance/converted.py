@@ -111,8 +111,8 @@ RESIZES_FLOATS = ("DINOv3", "floats")
 
 
 def hf_rows():
-    """Every class with its defaults, and some with other settings; each by torch and by Pillow. Fields are complete, for
-    versions of transformers have other defaults."""
+    """Every class with its defaults, and some with other settings; each by torch and by Pillow. Fields are complete,
+    for versions of transformers have other defaults."""
     from gesso.convert.hf_classes import CLASSES
 
     settings = [(name, {}) for name in CLASSES] + list(HF_SETTINGS)

@@ -1,5 +1,5 @@
-"""The library's answers by a process of its own: it imports the library, which takes seconds, while photos are made here
-and the pipeline runs."""
+"""The library's answers by a process of its own: it imports the library, which takes seconds, while photos are made
+here and the pipeline runs."""
 
 import multiprocessing
 import signal
