@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A kernel finds the text in `layouts/NAME.cuh`, where NAME is that of its [`Header`]: mostly the kernel's own. The
-//! compiler of a device gets it from memory. The files in `kernels/layouts/` are the same text for readers and for tests
-//! that run kernels on the host; a test holds them to it.
+//! compiler of a device gets it from memory. The files in `kernels/layouts/` are the same text for readers and for
+//! tests that run kernels on the host; a test holds them to it.
 
 use std::fmt::{Display, Write};
 use std::hash::{Hash, Hasher};
@@ -219,8 +219,8 @@ macro_rules! device_struct {
 }
 pub(crate) use device_struct;
 
-/// Declares constants in Rust, and a function `constants` that makes their text in C++. `as "int"` behind a type is that
-/// in C++, where it is another.
+/// Declares constants in Rust, and a function `constants` that makes their text in C++. `as "int"` behind a type is
+/// that in C++, where it is another.
 macro_rules! device_constants {
     (
         $list_vis:vis fn $list:ident;
@@ -317,7 +317,8 @@ mod tests {
     fn fields_stand_in_their_order() {
         let expected = "struct Axis {\n  uint32_t extent;\n  int32_t stride;\n};\n\
              static_assert(sizeof(Axis) == 8, \"Axis has another size in Rust\");\n\n\
-             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n  float matrix[2][3];\n};\n\
+             struct Row {\n  float *to;\n  uint64_t elements;  // of the output\n  Axis axes[2];\n\
+             \x20 float matrix[2][3];\n};\n\
              static_assert(sizeof(Row) == 56, \"Row has another size in Rust\");\n";
         assert_eq!(text::<Row, Axis>(), expected);
         assert_ne!(text::<Exchanged, ExchangedAxis>(), expected);

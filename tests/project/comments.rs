@@ -7,7 +7,7 @@ use crate::root;
 /// As `ruff.toml` says it for Python.
 const WIDTH: usize = 120;
 
-/// Sources by the end of their names, and scripts, which have none. Files that are made from others count, too.
+/// Sources by the end of their names, and scripts, which have none. Those of `kernels/layouts` are made from others.
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in
@@ -23,7 +23,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !["target", "__pycache__", "corpus", "data"].contains(&name.as_str()) {
+            if !["target", "__pycache__", "corpus", "data", "layouts"].contains(&name.as_str()) {
                 walk(&path, found);
             }
         } else if path.extension().is_none_or(|e| {

@@ -12,10 +12,10 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
-from torchvision import transforms as v1
-from torchvision.transforms import functional as f1
-from torchvision.transforms import v2
-from torchvision.transforms.v2 import functional as f2
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.transforms import functional as f1  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
+from torchvision.transforms.v2 import functional as f2  # noqa: E402
 
 BILINEAR = v1.InterpolationMode.BILINEAR
 SIDES = ((37, 50), (64, 64), (51, 40), (90, 33))

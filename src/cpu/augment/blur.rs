@@ -1,5 +1,5 @@
-//! torchvision's Gaussian blur: the product of two rows of weights, summed weight by weight with one rounding for product
-//! and sum, as torch's convolution of a CPU does; edges are mirrored without their pixel.
+//! torchvision's Gaussian blur: the product of two rows of weights, summed weight by weight with one rounding for
+//! product and sum, as torch's convolution of a CPU does; edges are mirrored without their pixel.
 
 use multiversion::multiversion;
 

@@ -23,8 +23,8 @@ pub(super) const BLOCK_BYTES: usize = 64 * 2;
 pub(super) const DC_BYTES: usize = 2;
 
 device_struct! {
-    /// What finds two codes at once, made of an AC table by a kernel. Of a DC table it has one code an entry, as another
-    /// table is next.
+    /// What finds two codes at once, made of an AC table by a kernel. Of a DC table it has one code an entry, as
+    /// another table is next.
     pub(super) struct Pairs as Pairs {
         /// Where codes end, by the next bits: their bits and those of values (0-4), how far they advance (8-15).
         skips: [u16; 1 << AC_SKIP_BITS],
