@@ -166,9 +166,12 @@ class _Namespace:
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        found = _names().get(f"{self._path}.{name}")
-        if found is None:
+        if hasattr(self._module, name):
             found = _wrapped(getattr(self._module, name), f"{self._path}.{name}")
+        else:
+            found = _names().get(f"{self._path}.{name}")
+        if found is None:
+            raise AttributeError(f"`gesso.dynamic.{self._path}` has no `{name}`")
         self.__dict__[name] = found
         return found
 
@@ -208,11 +211,12 @@ def _names():
 
 
 def __getattr__(name):
-    if name.startswith("_") or name not in __dir__():
+    if name.startswith("_") or not hasattr(_fn, name) and name not in __dir__():
         raise AttributeError(f"module `gesso.dynamic` has no operator `{name}`")
-    found = _names().get(name)
-    if found is None:
-        found = _wrapped(getattr(_fn, name), name) if hasattr(_fn, name) else _Namespace(None, name)
+    if hasattr(_fn, name):
+        found = _wrapped(getattr(_fn, name), name)
+    else:
+        found = _names().get(name) or _Namespace(None, name)
     globals()[name] = found
     return found
 

@@ -59,7 +59,7 @@ MODULES = (
 )
 # Classes and functions of modules that need PyTorch or JAX: read, not imported.
 PLUGINS = (
-    ("gesso.plugin.pytorch", ("iterator.py", "data.py")),
+    ("gesso.plugin.pytorch", ("iterator.py", "data.py", "nodes.py")),
     ("gesso.plugin.jax", ("iterator.py", "clu.py", "decorator.py")),
 )
 PACKAGE = Path(__file__).resolve().parents[2] / "python"

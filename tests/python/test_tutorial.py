@@ -107,6 +107,15 @@ def images(here):
     return here
 
 
+def test_the_page_of_dynamic_mode(here):
+    for name in ("a.jpg", "b.jpg"):
+        Path(name).write_bytes(jpeg())
+    Path("program.py").write_text("".join(blocks("guides/dynamic.md", "python")))
+    names = runpy.run_path("program.py")
+    assert names["turned"].batch_size == 2 and names["pictures"].tensors[0].layout == "HWC"
+    assert Path("run_0000.json").exists()
+
+
 def test_the_page_of_python(images, capsys):
     Path("program.py").write_text("".join(blocks("guides/python.md", "python")))
     names = runpy.run_path("program.py")

@@ -88,11 +88,7 @@ class Batch(batching._Ours):
         stored = whole.evaluate()._storage
         if stored.ndim() == 0:
             raise ValueError("Cannot create a batch from a scalar")
-        own = stored.layout()[1:] if layout is None else layout
-        kind = TensorListGPU if _storage.device_of(stored).device_type == "gpu" else TensorListCPU
-        made = kind._of([stored._data[i, ...] for i in range(stored.shape()[0])], own, stored.dtype)
-        made._ndim = stored.ndim() - 1
-        return made
+        return _storage.parts(stored, layout)
 
     def _collected(self, values, dtype, device, layout, copy):
         samples = []

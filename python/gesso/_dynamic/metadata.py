@@ -82,9 +82,15 @@ def _random_bbox_crop(_fixed, index, inputs):
     return {"dtype": DALIDataType.FLOAT, "ndim": 1, "layout": ""} if index < 2 else {}
 
 
+def _reshape(fixed, _index, inputs):
+    # Only another layout is given.
+    return {**_like(inputs[0], {}), "layout": fixed["layout"]} if fixed.keys() == {"layout"} else {}
+
+
 _RULES = {
     "CropMirrorNormalize": _crop_mirror_normalize,
     "ExpandDims": _expand_dims,
     "RandomBBoxCrop": _random_bbox_crop,
+    "Reshape": _reshape,
     "Stack": _stack,
 }

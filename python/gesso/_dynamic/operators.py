@@ -149,7 +149,8 @@ class Operator:
         return [where] * self._infer_num_outputs(*inputs, **named)
 
     def _infer(self, index, inputs, named):
-        if any(batching.is_ours(value) and (value.layout or "").startswith("F") for value in named.values()):
+        frames = [value for value in named.values() if batching.is_ours(value) and (value.layout or "").startswith("F")]
+        if frames and not (inputs and (inputs[0].layout or "").startswith("F")):
             # Arguments for each frame can make frames of a picture.
             return {}
         return metadata.of(self._description, self._fixed, index, inputs)

@@ -7,6 +7,7 @@ import threading
 
 from .. import fn as _fn
 from .._authoring import arithmetic
+from .._native.library import GessoError
 from .._native.prepared_call import Single, as_dense
 from .._pipeline_def import pipeline_def
 from .._tensors.device_array import on_host
@@ -58,7 +59,15 @@ class _Plan:
             arrays = [[as_dense(on_host(array)) for array in batch._data] for batch in batches]
             return [TensorListCPU._of(made, layout) for made, layout in self._single.run_with_layouts(arrays)]
         with self._lock:
-            return list(self._pipeline.run(**dict(zip(self._labels, map(_as_numbers, batches)))))
+            try:
+                return list(self._pipeline.run(**dict(zip(self._labels, map(_as_numbers, batches)))))
+            except RuntimeError as error:
+                # It names the line that the plan was made for, which need not be the one that called.
+                plain = error.__cause__
+                if isinstance(plain, GessoError):
+                    # A new one: a pipeline that cannot be built gives the same object again.
+                    raise GessoError(plain.text, plain.status) from None
+                raise
 
 
 def _as_numbers(batch):

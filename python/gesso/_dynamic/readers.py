@@ -53,6 +53,12 @@ class Reader(Operator):
         self._checkpointing = enable_checkpointing
         self._pipeline = self._started_size = self._names = self._saved = self._capture = None
 
+    @classmethod
+    def _place_of(cls, device):
+        # Readers of videos decode on a GPU, too, though files are read on the host.
+        is_video = "Video" in cls._description.class_name
+        return "gpu" if is_video and device.device_type == "gpu" else super()._place_of(device)
+
     @staticmethod
     def _value(value):
         if isinstance(value, Batch):

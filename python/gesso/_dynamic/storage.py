@@ -6,8 +6,10 @@ import numpy as np
 
 from .._tensors import dlpack
 from .._tensors.arrays import is_torch_tensor
+from .._tensors.device_array import DeviceArray
 from .._tensors.enums import DALIDataType, DALIImageType, DALIInterpType, dtype_of, to_numpy_type
 from .._tensors.feeding import to_array
+from .._tensors.feeding_device import device_arrays
 from .._tensors.tensor import TensorCPU, TensorGPU
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 from . import plans
@@ -101,8 +103,21 @@ def of_array(value, layout=""):
 
 
 def _of_gpu(value):
-    """What another library has in memory of the GPU, copied by a plan."""
-    return plans.moved(TensorListGPU([TensorGPU(value)], contiguous=False), "gpu")[0]
+    """What another library has in memory of the GPU; brought there from the host if it is not dense."""
+    arrays = device_arrays([value], copy=False)
+    if arrays is not None:
+        return TensorGPU._of(arrays[0], "", "", None)
+    return sample(plans.moved(TensorListCPU([TensorGPU(value).as_cpu()]), "gpu"), 0)
+
+
+def parts(stored, layout):
+    """A batch of what lies along the first dimension of a tensor."""
+    kind = TensorListGPU if isinstance(stored, TensorGPU) else TensorListCPU
+    data = stored._data
+    arrays = data.parts() if isinstance(data, DeviceArray) else [data[i, ...] for i in range(len(data))]
+    made = kind._of(arrays, stored.layout()[1:] if layout is None else layout, stored.dtype)
+    made._ndim = stored.ndim() - 1
+    return made
 
 
 def with_layout(storage, layout):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .._tensors.formatting import format_tensor
-from .._tensors.tensor import TensorCPU, TensorGPU
+from .._tensors.tensor import TensorGPU
+from .._tensors.tensor_list import TensorListCPU
 from . import arithmetic, batching, slicing
 from . import storage as _storage
 from .device import Device
@@ -235,6 +236,7 @@ class Joined:
 
     def _run(self, _context, source, batch_size=None):
         stored = source.evaluate()._storage
+        place = self._device or _storage.device_of(stored)
         if not stored.is_dense_tensor():
             if not self._pad:
                 raise ValueError(
@@ -245,18 +247,17 @@ class Joined:
         layout = "N" + stored.layout() if stored.layout() else ""
         made = _storage.with_layout(whole, layout if self._layout is None else self._layout)
         made = made if self._dtype is None else _storage.cast(made, self._dtype)
-        return _storage.moved(made, self._device or _storage.device_of(made), force=self._copy)
+        return _storage.moved(made, place, force=self._copy)
 
 
 def _padded(stored):
-    """A batch whose samples have one shape: behind the smaller ones there are zeros."""
+    """A batch on the host whose samples have one shape: behind the smaller ones there are zeros."""
     arrays = stored.arrays
     extents = [max(sizes) for sizes in zip(*(array.shape for array in arrays))]
     whole = np.zeros((len(arrays), *extents), arrays[0].dtype)
     for place, array in zip(whole, arrays):
         place[tuple(slice(extent) for extent in array.shape)] = array
-    made = type(stored)._of(list(whole), stored.layout(), stored.dtype)
-    return made
+    return TensorListCPU._of(list(whole), stored.layout(), stored.dtype)
 
 
 def _torch():
@@ -300,4 +301,4 @@ def _of_type(self, data, **named):
 DType.__call__ = _of_type
 batching.KINDS[False] = Tensor
 arithmetic.install(Tensor)
-__all__ = ["Tensor", "TensorCPU", "as_tensor", "tensor"]
+__all__ = ["Tensor", "as_tensor", "tensor"]

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from .. import _context
 from .._authoring.operator import Operator
 from .._authoring.schema import Argument, Schema
 from .._tensors.enums import dtype_of
@@ -100,10 +101,11 @@ class Reader(Operator):
         if node.samples.size == 0:
             raise RuntimeError(f"The reader `{self.display}` found no samples{self.expected(node)}.")
         if options.get("num_shards", 1) > node.samples.size:
-            raise RuntimeError(
+            message = (
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
                 f"{options['num_shards']}."
             )
+            raise RuntimeError(_context.add_words(message))
         node.new_order = functools.partial(self.order, node.samples, options, restarts)
         node.order = node.new_order()
         node.parts, node.connections = [], None

@@ -363,6 +363,10 @@ _GENERAL = (
         r"a `\w+` of (.*) has no place in",
         r"Failed to serialize object as C-like structure. Tried to populate following fields: \1",
     ),
+    (
+        r"The number of input samples: \d+, needs to be at least",
+        'Assert on "num_shards_ <= Size()" failed: The number of input samples:',
+    ),
     (r"`(\w+)` is given together with `(\w+)`", r'"\1" and "\2" arguments are mutually exclusive'),
 )
 _COMPILED = [(re.compile(pattern), words) for pattern, words in _GENERAL]

@@ -1,3 +1,3 @@
 """Nodes of `torchdata.nodes`, under DALI's name."""
 
-from ....._dynamic.nodes import DictMapper, Reader, ToTorch  # noqa: F401
+from .....plugin.pytorch.nodes import DictMapper, Reader, ToTorch  # noqa: F401
