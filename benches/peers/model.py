@@ -45,8 +45,8 @@ SAMPLE_BYTES = 3 * SIDE * SIDE * 2
 PEERS = ["synthetic", "gesso:1", "gesso:2", "gesso:4", "gesso:2:1.0", "dali:3:1.0", "dali:3:0.65"]
 # What Gesso asks for each sample: in C, so that Python's lock is not what is measured.
 MEMORY = """
-# include <stdint.h>
-# include <stddef.h>
+#include <stdint.h>
+#include <stddef.h>
 struct target { size_t size; void *data; int32_t device; };
 struct memory { char *data; size_t stride; };
 int32_t place(void *user, size_t output, size_t sample, const void *tensor, struct target *target) {

@@ -12,8 +12,8 @@ from cuda_copies import Copies, CopiesError, Counted, Counter
 
 # Tells of one kernel and, with every second flush, of what stands in `COPIES`.
 CUPTI = """
-# include <stdint.h>
-# include <stdlib.h>
+#include <stdint.h>
+#include <stdlib.h>
 struct record { uint32_t record; uint8_t kind, source, target, flags; uint64_t bytes, times[9]; };
 static const struct record made[] = {{10, 1, 0, 0, 0, 7}, {1, 1, 2, 3, 0, 1000}, {1, 2, 3, 2, 0, 40}, {1, 1, 2, 3, 0, 24}, {22, 10, 3, 3, 0, 5}};
 static void (*ask)(uint8_t **, size_t *, size_t *), (*give)(void *, uint32_t, uint8_t *, size_t, size_t);
