@@ -144,7 +144,8 @@ pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec
     let options = spec.options(arch);
     let (major, minor) = nvrtc.version();
     let (name, layout) = spec.layout();
-    let name = format!("layouts/{name}.cuh");
+    // As in the file: several headers may include it.
+    let (name, layout) = (format!("layouts/{name}.cuh"), format!("#pragma once\n{layout}"));
     let mut headers = HEADERS.to_vec();
     headers.push((&name, &layout));
     let texts = headers.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");

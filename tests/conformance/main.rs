@@ -11,6 +11,7 @@ mod skips;
 mod streams;
 mod tolerance;
 mod unwritten;
+mod upsampled;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -126,6 +127,7 @@ fn run(
     Ok(total)
 }
 
+/// The bytes where elements of any type may lie.
 fn align(bytes: &[u8]) -> Vec<u64> {
     let mut words = vec![0u64; bytes.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);

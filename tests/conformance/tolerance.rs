@@ -36,11 +36,24 @@ impl Tolerance {
         Self { largest: case.tol + rounding, relative: 1e-5, mean: case.mean }
     }
 
+    /// How far a device may be from a host that upsamples chroma as the device does, where an image decoder comes
+    /// first: a level; one of real numbers is what a level is behind a normalization.
+    pub(crate) fn beside_host(dtype: DType) -> Self {
+        let real = matches!(dtype, DType::F16 | DType::F32 | DType::F64);
+        Self { largest: if real { 0.03 } else { 1.0 }, relative: 1e-3, mean: None }
+    }
+
+    /// Whether a case begins with a decoder of images, which a device has of its own.
+    pub(crate) fn is_of_decoder(module: &str, case: &Case) -> bool {
+        module.starts_with("decoders_image")
+            || case.name.contains("image_random_crop")
+            || module == "pipelines"
+    }
+
     /// The device rounds halves to even, multiplies and adds in one step, and replicates chroma.
     pub(crate) fn on_device(module: &str, case: &Case, dtype: DType, peak: f64) -> Self {
         let integer = !matches!(dtype, DType::F16 | DType::F32 | DType::F64);
-        let decodes = module.starts_with("decoders_image") || case.name.contains("image_random_crop");
-        if decodes || module == "pipelines" {
+        if Self::is_of_decoder(module, case) {
             // Files made for a GPU do not upsample chroma smoothly: its edges differ by much, in pictures of noise.
             let scale = if dtype == DType::U8 { 1.0 } else { 0.02 };
             let mean = if case.name.ends_with("_made_for_gpu") { 16.0 } else { 0.5 };

@@ -92,7 +92,7 @@ class GraphRun:
             on_its_gpu = getattr(edge.source, "stays_on_gpu", False)
             return id(edge.source) in self._of_sources and (edge.device != "gpu" or not on_gpu or on_its_gpu)
 
-        planned = list({edge.name: edge for edge in outputs if not is_there(edge)}.values())
+        planned = list({(edge.name, edge.device): edge for edge in outputs if not is_there(edge)}.values())
         # A plan has outputs; so has one of functions alone that return nothing.
         return planned or (outputs[:1] if others else [])
 
@@ -117,9 +117,11 @@ class GraphRun:
             inputs = [(name, fed[name]) for name in self._inputs]
             inputs += [(edge.name, values[edge.name]) for edge in self._fed]
             outcome, origins = self._run_plan(batch_size, inputs, values)
-            found = {edge.name: output for edge, output in zip(self._planned, outcome.outputs)}
+            found = {(edge.name, edge.device): output for edge, output in zip(self._planned, outcome.outputs)}
             errors = damage.with_origins(outcome.errors, origins)
-        return [found.get(edge.name) or _given(values[edge.name], errors) for edge in self._outputs], errors
+        return [
+            found.get((edge.name, edge.device)) or _given(values[edge.name], errors) for edge in self._outputs
+        ], errors
 
     def _run_plan(self, batch_size, inputs, values):
         """The outcome, and if samples failed what they were read from: name, infos and numbers of each reader."""

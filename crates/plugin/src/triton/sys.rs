@@ -869,7 +869,7 @@ impl Required {
     ) -> *mut TRITONSERVER_Error {
         unsafe { (self.TRITONBACKEND_OutputBuffer)(output, buffer, bytes, memory, memory_id) }
     }
-    #[doc = " Sends a response, which is gone whatever the result. `error`, when not NULL, is sent in place of the outputs and stays\n the caller's."]
+    #[doc = " Sends a response, which is gone whatever the result. `error`, when not NULL, is sent in place of the outputs and\n stays the caller's."]
     pub unsafe fn TRITONBACKEND_ResponseSend(
         &self,
         response: *mut TRITONBACKEND_Response,
@@ -1140,7 +1140,7 @@ impl Newer {
             )
         }
     }
-    #[doc = " Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know."]
+    #[doc = " Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not\n  know."]
     pub unsafe fn TRITONSERVER_ParameterNew(
         &self,
         name: *const ::std::os::raw::c_char,
@@ -1159,7 +1159,7 @@ impl Newer {
             (self.TRITONSERVER_ParameterDelete.as_ref().expect("Expected function, got error."))(parameter)
         }
     }
-    #[doc = " Makes a family of metrics, or another handle to the one of this name. An error where the server offers no metrics."]
+    #[doc = " Makes a family of metrics, or another handle to the one of this name. An error if the server has no metrics."]
     pub unsafe fn TRITONSERVER_MetricFamilyNew(
         &self,
         family: *mut *mut TRITONSERVER_MetricFamily,
