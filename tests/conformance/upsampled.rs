@@ -92,7 +92,7 @@ fn compare(recording: &Recording, case: &Case, gpu: &Arc<Gpu>) -> Result<(), Str
                 found.dtype, found.shape, expected.shape
             ));
         }
-        let tolerance = Tolerance::beside_host(found.dtype);
+        let tolerance = Tolerance::beside_host(case, found.dtype);
         let (largest, mean) = difference(&found.view(), &expected.view(), tolerance.relative);
         if largest > tolerance.largest {
             return Err(format!(

@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("torchdata")
 
-from gesso import dynamic as d  # noqa: E402
-from gesso.plugin.pytorch import nodes  # noqa: E402
-from torchdata.nodes import Loader  # noqa: E402
+from gesso import dynamic as d
+from gesso.plugin.pytorch import nodes
+from torchdata.nodes import Loader
 
 
 def test_a_loader_of_a_reader(tmp_path):
