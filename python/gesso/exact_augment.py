@@ -89,7 +89,10 @@ def rand_augment(images, operations, count=2, **options):
     for _ in range(count):
         chosen = _one_of(len(names))
         found.append((numbers[chosen], _signed(chosen, magnitudes, is_signed, _offsets(names), chosen)))
-    return _applied(images, *zip(*found, strict=True), options) if found else images
+    if not found:
+        return images
+    chosen, values = zip(*found, strict=True)
+    return _applied(images, chosen, values, options)
 
 
 def trivial_augment(images, operations, **options):
@@ -114,7 +117,8 @@ def auto_augment(images, policies, **options):
         chosen = first + step
         is_applied = fn.random.uniform(range=[0, 1]) <= _floats(chances)[chosen]
         found.append((numbers[chosen] * is_applied, _signed(chosen, magnitudes, is_signed, _offsets(names), chosen)))
-    return _applied(images, *zip(*found, strict=True), options)
+    chosen, values = zip(*found, strict=True)
+    return _applied(images, chosen, values, options)
 
 
 def blur(images, weights_x, weights_y=None):
