@@ -9,7 +9,6 @@ mod formats;
 mod host;
 mod origins;
 mod own;
-mod pace;
 mod run;
 mod settle;
 mod sink;
@@ -32,7 +31,6 @@ use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Operator, Prefere
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads::{self, Foreground, Threads};
 use host::copy_output;
-use pace::Pace;
 use run::{run_on_device, run_on_host};
 use state::State;
 use view::view;
@@ -63,7 +61,6 @@ pub struct Executor {
     /// What the last batch cost on the device.
     counters: Counters,
     tally: Tally,
-    pace: Pace,
     /// Why the device can no longer be used.
     broken: Option<Error>,
     /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them
@@ -136,7 +133,6 @@ impl Executor {
             may_settle,
             counters: Counters::default(),
             tally: Tally::default(),
-            pace: Pace::default(),
             broken: None,
             branch_samples,
         })
@@ -228,7 +224,6 @@ impl Executor {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        self.pace.begin(Instant::now());
         // For operators of others, which find the device that their thread has; the caller's thread gets its own back.
         let gpu = self.recorder.as_ref().map(|recorder| Arc::clone(recorder.gpu()));
         let _bound = gpu.as_ref().map(|gpu| gpu.bind()).transpose()?;
@@ -252,10 +247,8 @@ impl Executor {
         if let Some(recorder) = &self.recorder {
             self.tally.device = recorder.started().unwrap_or(submitted).elapsed();
         }
-        self.pace.end(Instant::now());
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
-            recorder.gpu().watched_load().inspect(|load| load.waited(self.tally.device));
             match &finished {
                 Ok(()) => recorder.clear(),
                 Err(error) => {
@@ -424,7 +417,6 @@ impl Executor {
                     recorder,
                     cpu: CpuCx { pool: &self.pool, deadline: &NoDeadline },
                     may_settle: self.may_settle,
-                    busy: self.pace.busy(),
                 };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?

@@ -59,8 +59,7 @@ impl Executor {
             });
             let io = GpuIo::new(inputs, outputs.collect());
             let cpu = CpuCx { pool: &self.pool, deadline: &NoDeadline };
-            let mut cx =
-                GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle, busy: self.pace.busy() };
+            let mut cx = GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle };
             if let Some(operator) =
                 self.operators[step.node].as_mut().and_then(|operator| operator.deferred())
             {

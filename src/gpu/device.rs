@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::{DriverError, result, sys};
 use parking_lot::Mutex;
@@ -13,7 +13,6 @@ use super::context::{Bound, Context, driver_error};
 use super::in_flight::Timeline;
 use super::kernel::{Kernel, Module};
 use super::library::Library;
-use super::load::Load;
 use super::nvrtc::Nvrtc;
 use super::part::Part;
 use super::pool::Pool;
@@ -35,9 +34,6 @@ pub fn devices() -> Result<usize> {
     })
 }
 
-/// Room for `DDDDDDDD:BB:DD.F` and its end.
-const BUS_ADDRESS_BYTES: usize = 32;
-
 /// What batches may take of a device, together. `None`: as much as there is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allowance {
@@ -57,8 +53,6 @@ pub struct Gpu {
     kernels: Mutex<HashMap<KernelSpec, Kernel>>,
     /// Batches under way.
     batches: AtomicUsize,
-    /// Set once somebody asks.
-    load: OnceLock<Arc<Load>>,
     room: Arc<Room>,
     pool: Pool,
     /// Where its streams work, if not in all of it.
@@ -117,7 +111,6 @@ impl Gpu {
             nvrtc,
             kernels: Mutex::default(),
             batches: AtomicUsize::new(0),
-            load: OnceLock::new(),
             room: Arc::new(Room::new(pool.ceiling() / 8 * limits::DEVICE_ROOM_EIGHTHS)),
             pool,
             part,
@@ -138,25 +131,6 @@ impl Gpu {
     /// How many multiprocessors its batches may take.
     pub fn multiprocessors(&self) -> usize {
         self.multiprocessors
-    }
-
-    /// How busy others keep it. It is watched from the first call on.
-    pub fn load(&self) -> &Arc<Load> {
-        self.load.get_or_init(|| {
-            let mut bus: [std::ffi::c_char; BUS_ADDRESS_BYTES] = [0; BUS_ADDRESS_BYTES];
-            let device = result::device::get(self.ordinal as i32).unwrap_or_default();
-            // SAFETY: the text with the zero at its end fits the array, whose size is given. What goes wrong leaves an
-            // empty text, which NVML does not find.
-            let _ = unsafe { sys::cuDeviceGetPCIBusId(bus.as_mut_ptr(), bus.len() as i32, device) };
-            // SAFETY: the array ends with a zero: it began with zeros, and the driver writes one behind its text.
-            let address = unsafe { std::ffi::CStr::from_ptr(bus.as_ptr()) };
-            Load::of(self.ordinal, address)
-        })
-    }
-
-    /// Its load, if somebody watches it.
-    pub fn watched_load(&self) -> Option<&Load> {
-        self.load.get().map(Arc::as_ref)
     }
 
     /// Counts a batch as under way until the guard goes.

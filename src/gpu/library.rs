@@ -47,13 +47,6 @@ impl Library {
         hint: "`pip install nvidia-nvjpeg2k-cu12`, or put `libnvjpeg2k.so.0` beside the plugin; it is optional",
         companions: None,
     };
-    /// The driver's management library.
-    pub const NVML: Self = Self {
-        name: "NVML",
-        files: &["libnvidia-ml.so.1"],
-        hint: "it comes with the driver; in a container `NVIDIA_DRIVER_CAPABILITIES` has to name `utility`",
-        companions: None,
-    };
     /// The video decoder.
     pub const NVDEC: Self = Self {
         name: "NVDEC",

@@ -30,8 +30,6 @@ pub struct GpuCx<'a> {
     pub cpu: CpuCx<'a>,
     /// Whether samples may turn out to have failed after the batch has run, see [`super::Deferred::settle`].
     pub may_settle: bool,
-    /// The part of the time that the instance lately worked on batches, 0 to 1.
-    pub busy: f64,
 }
 
 impl GpuCx<'_> {

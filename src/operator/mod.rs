@@ -139,9 +139,6 @@ pub struct Preferences {
     pub deterministic: bool,
     /// Who decodes JPEGs on the host.
     pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
-    /// Whether the host upsamples chroma as a device does, and not smoothly. For those who compare a device with a
-    /// host.
-    pub device_chroma: bool,
     /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels
     /// than DALI's.
     pub jpeg_scaled_decode: bool,

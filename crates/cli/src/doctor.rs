@@ -129,10 +129,6 @@ fn devices() -> Vec<Finding> {
         optional(Library::NVJPEG2000, "JPEG 2000 is decoded by the host"),
         optional(Library::NVDEC, "videos are decoded by the host, not by the video engines"),
         optional(Library::OPTICAL_FLOW, "pipelines with `optical_flow` do not load on a GPU"),
-        optional(
-            Library::NVML,
-            "engines do not relieve the multiprocessors beside a model: how busy others keep a GPU is not known",
-        ),
     ];
     findings.extend((0..count).map(|device| match Gpu::open(device) {
         Ok(gpu) => {

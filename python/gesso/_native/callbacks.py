@@ -46,11 +46,18 @@ class Callbacks:
         self._state = state = _State(process)
         release = _RELEASE(lambda user: state.kept.pop(user, None))
         self._calls = [_CALL(_caller(function, state)) for function in functions.values()]
-        self.count = len(functions)
-        self.table = (Callback * max(self.count, 1))()
+        self._count = len(functions)
+        self._table = (Callback * max(self._count, 1))()
         for number, (name, call) in enumerate(zip(functions, self._calls), start=1):
-            self.table[number - 1] = Callback(ctypes.sizeof(Callback), name.encode(), call, release, number)
+            self._table[number - 1] = Callback(ctypes.sizeof(Callback), name.encode(), call, release, number)
         self._calls.append(release)
+
+    def load(self, serialized, device, pipeline):
+        """Makes `pipeline` that of a file whose operators call these functions."""
+        place = ctypes.byref(pipeline)
+        _library.call(
+            "gesso_pipeline_load_with_callbacks", serialized, len(serialized), device, self._table, self._count, place
+        )
 
     @contextlib.contextmanager
     def batch(self, fed):

@@ -34,9 +34,7 @@ class Engine:
         self._lock = threading.Lock()
         self._process = Process()
         self._callbacks = Callbacks(functions or {}, self._process)
-        given, count = self._callbacks.table, self._callbacks.count
-        place = ctypes.byref(self._pipeline)
-        _library.call("gesso_pipeline_load_with_callbacks", serialized, len(serialized), device, given, count, place)
+        self._callbacks.load(serialized, device, self._pipeline)
         size, on_host = ctypes.sizeof(InstanceOptions), int(outputs_on_host)
         options = InstanceOptions(size, num_threads, gpu, on_host, 1, gpu_multiprocessors, deterministic, formats)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))

@@ -34,9 +34,7 @@ class StreamEngine:
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
         self._callbacks = Callbacks(functions or {}, self._process)
-        given, count = self._callbacks.table, self._callbacks.count
-        place = ctypes.byref(self._pipeline)
-        _library.call("gesso_pipeline_load_with_callbacks", serialized, len(serialized), device, given, count, place)
+        self._callbacks.load(serialized, device, self._pipeline)
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
         self._options = _library.StreamOptions(

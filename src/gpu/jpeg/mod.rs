@@ -11,7 +11,6 @@
 //! Engines are a [`DevicePath`]: they work while the batch is recorded. The SMs work when it runs, see [`sm`].
 
 mod engine_lock;
-mod engine_offload;
 mod engines;
 mod header;
 mod huffman;
@@ -30,7 +29,6 @@ use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 
 pub use engine_lock::EngineLock;
-pub use engine_offload::EngineOffload;
 pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
 pub use huffman::{Class, Huffman};

@@ -11,10 +11,9 @@
 //! to what an H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower
 //! this device is.
 //!
-//! A batch that the SMs finish clearly sooner than the engines is theirs, or that part of it which the engines do not
-//! relieve them of ([`super::EngineOffload`]). Else engines and threads start together, so it is done when
-//! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that
-//! the engines finish before a thread has decoded one image stays with them.
+//! A batch that the SMs finish clearly sooner than the engines is theirs. Else engines and threads start together, so it
+//! is done when the slower one is: images move from the engines to the threads as long as the threads are done first. A
+//! batch that the engines finish before a thread has decoded one image stays with them.
 
 use std::time::Duration;
 
@@ -79,8 +78,6 @@ pub enum Wish {
     Path(Path),
     /// One that gives the same pixels however busy anybody is: SMs and threads do, to the bit, engines do not.
     Repeatable,
-    /// The part of the images for the engines where the SMs would be done sooner.
-    EngineOffload(f32),
 }
 
 /// How fast each path is, of what it is on the machine that the constants were measured on.
@@ -258,13 +255,6 @@ fn follow(old: f64, seen: f64) -> f64 {
 
 /// Where each of `images` goes. Without a `wish` the batch shall be done soon. `threads` is the number of threads.
 pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Option<Wish>) -> Vec<Path> {
-    let wish = match wish {
-        Some(Wish::EngineOffload(part)) if part > 0.0 && are_faster_on_sms(images, speeds) => {
-            Some(Wish::Load(part))
-        }
-        Some(Wish::EngineOffload(_)) => None,
-        other => other,
-    };
     let fits = |image: &Candidate| image.sms.is_some_and(|sms| sms.scratch <= speeds.scratch);
     let prefers_sms = match wish {
         None => are_faster_on_sms(images, speeds),

@@ -342,9 +342,6 @@ impl Operator for Image {
         self.on_device.path = preferences.jpeg_path;
         self.on_device.deterministic |= preferences.deterministic;
         self.files.may_change = preferences.inputs_may_change;
-        if preferences.device_chroma {
-            self.decoding.options.smooth_chroma = self.on_device.smooth_chroma();
-        }
         if let Some(most) = preferences.max_pixels {
             self.decoding.max_pixels = most.min(limits::MAX_IMAGE_PIXELS);
         }

@@ -116,7 +116,6 @@ impl InstanceState {
             inputs_may_change: true,
             max_pixels: model.settings.quota.max_pixels,
             max_memory: Some(model.settings.quota.max_memory()),
-            device_chroma: false,
         };
         let maker = Maker {
             instance: *instance,

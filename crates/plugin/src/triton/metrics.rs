@@ -63,8 +63,7 @@ pub(super) struct Metrics(Option<Counters>);
 
 struct Counters {
     engine: Counter,
-    /// By the SMs, and the same by their former name.
-    sms: [Counter; 2],
+    sms: Counter,
     cpu: Counter,
     frames: Counter,
     engine_frames: Counter,
@@ -129,9 +128,7 @@ impl Metrics {
     pub(super) fn ran(&self, seconds: &OperatorSeconds, tally: &Tally) {
         if let Some(counters) = &self.0 {
             add(&counters.engine, tally.decoded.engine as f64);
-            for counter in &counters.sms {
-                add(counter, tally.decoded.sms as f64);
-            }
+            add(&counters.sms, tally.decoded.sms as f64);
             add(&counters.cpu, tally.decoded.cpu as f64);
             add(&counters.frames, tally.decoded.frames as f64);
             add(&counters.engine_frames, tally.decoded.engine_frames as f64);
@@ -150,10 +147,7 @@ impl Counters {
         let failure = |(kind, name)| Ok((kind, labels.counter_with(&families.failures, ("kind", name))?));
         Ok(Self {
             engine: labels.counter_with(&families.decoded, ("path", "engine"))?,
-            sms: [
-                labels.counter_with(&families.decoded, ("path", "sm"))?,
-                labels.counter_with(&families.decoded, ("path", "cores"))?,
-            ],
+            sms: labels.counter_with(&families.decoded, ("path", "sm"))?,
             cpu: labels.counter_with(&families.decoded, ("path", "cpu"))?,
             frames: labels.counter_with(&families.frames, ("path", "cpu"))?,
             engine_frames: labels.counter_with(&families.frames, ("path", "engine"))?,

@@ -218,21 +218,3 @@ fn what_is_predicted_decides() {
     }
     assert_eq!(speeds.predict(&[], 0).engines, 0.0);
 }
-
-#[test]
-fn engines_relieve_the_sms_of_a_part_of_what_these_would_do_sooner() {
-    let speeds = Speeds::new(7, 132);
-    let mut images = batch(&[SMALL; 128]);
-    for image in &mut images {
-        image.sms = Some(SmNeed { scratch: SMALL, mcu_bits: 400 });
-    }
-    let on = |images: &[Candidate], part, wanted| {
-        let paths = assign(images, 16, &speeds, Some(Wish::EngineOffload(part)));
-        paths.iter().filter(|path| **path == wanted).count()
-    };
-    assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Engines)), [0, 32, 128]);
-    assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Sm)), [128, 96, 0]);
-    // A thumbnail is sooner done on an engine anyway.
-    images[0].size = size(TINY);
-    assert_eq!(on(&images[..1], 0.0, Path::Engines), 1);
-}

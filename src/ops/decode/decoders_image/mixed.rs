@@ -31,8 +31,8 @@ use super::on_sms::OnSms;
 use super::reading::Read;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::{EngineOffload, Engines, Header, Settings, Speeds, Wish};
-use crate::gpu::{Gpu, Load};
+use crate::gpu::Gpu;
+use crate::gpu::jpeg::{Engines, Header, Settings, Speeds, Wish};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::operator::{Decoded, GpuCx, GpuIo};
@@ -50,9 +50,6 @@ pub(super) struct DeviceDecoder {
     /// Bytes of the device that batches may take together.
     memory: usize,
     wish: Option<Wish>,
-    offload: EngineOffload,
-    /// Where there are engines.
-    load: Option<Arc<Load>>,
     finish: Finish,
     /// Whether whole pictures may be left as planes.
     leaves_planes: bool,
@@ -86,7 +83,6 @@ impl DeviceDecoder {
             }
         };
         let count = engines.as_ref().map_or(0, Engines::count);
-        let load = engines.as_ref().map(|_| Arc::clone(gpu.load()));
         let sms = OnSms::open(gpu, format, options)?;
         let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
         let memory = gpu.ceiling();
@@ -99,8 +95,6 @@ impl DeviceDecoder {
             speeds,
             memory,
             wish,
-            offload: EngineOffload::default(),
-            load,
             finish,
             leaves_planes,
             copies: Copies::default(),
@@ -125,7 +119,7 @@ impl DeviceDecoder {
         self.sms.doubt(None);
         let mut images = self.images(jobs, files, cx, io, read.is_some());
         self.limit(&mut images);
-        // Before it may have a turn, for which others that hold room may wait.
+        // Before it may have the lock of the engines, for which others that hold room may wait.
         cx.recorder.wait_for_room(self.least_bytes(&images));
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let host = Host { decoder, files, inputs: io.inputs() };

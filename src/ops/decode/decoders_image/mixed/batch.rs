@@ -14,7 +14,7 @@ use super::image::{Home, Image, bytes_of, homes};
 use super::threads::Host;
 use crate::error::Result;
 use crate::gpu::Report;
-use crate::gpu::jpeg::{DevicePath, EngineLock, Path, Task, Wish};
+use crate::gpu::jpeg::{DevicePath, Path, Task};
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::{File, missing_sample};
@@ -39,8 +39,6 @@ pub(super) struct Batch<'b, 'a, 'r> {
     engine_homes: Vec<Home<'a>>,
     wavelet_homes: Vec<Home<'a>>,
     pub(super) tasks: Vec<(Task<'a>, File<'a>)>,
-    /// The turn at the engines, where it is had before they start.
-    pub(super) turn: Option<EngineLock>,
     /// What the reader has not read yet, where there is one.
     pub(super) unread: Option<Unread<'r>>,
     /// Bytes of pixels that the host sends to a reader.
@@ -63,12 +61,7 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
         cx: &GpuCx<'_>,
         read: Option<Read<'r>>,
     ) -> Self {
-        let part = device.load.as_ref().map_or(0.0, |load| device.offload.follow(load.others(), cx.busy));
-        // While another batch has the engines, this one is sooner done without them.
-        let turn =
-            (device.wish.is_none() && part > 0.0).then(|| EngineLock::if_free(cx.recorder.gpu())).flatten();
-        let wish = device.wish.or_else(|| turn.as_ref().map(|_| Wish::EngineOffload(part)));
-        let paths = device.paths(images, cx.cpu.pool.current_num_threads(), wish);
+        let paths = device.paths(images, cx.cpu.pool.current_num_threads(), device.wish);
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
             images.map(|(image, _)| image).collect::<Vec<_>>()
@@ -90,7 +83,6 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
             engine_homes: Vec::new(),
             wavelet_homes: Vec::new(),
             tasks: Vec::new(),
-            turn,
             unread: read.map(|read| Unread::new(read, host.inputs.batch_size())),
             sent,
             refused_by_engines: Vec::new(),
@@ -102,14 +94,11 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
 
     /// Memory for pixels that are there when all of the batch is.
     pub(super) fn reserve(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
-        // Who has a turn holds up those who wait for it.
-        if self.turn.is_none() {
-            let whole = [&self.engines, &self.wavelets]
-                .map(|images| bytes_of(images, &self.device.finish, Extent::Picture));
-            let threads = self.threads.iter();
-            let more = threads.map(|image| image.own_bytes(Extent::Picture) - image.only_sent_bytes());
-            cx.recorder.wait_for_room(whole.into_iter().chain(more).sum());
-        }
+        let whole = [&self.engines, &self.wavelets]
+            .map(|images| bytes_of(images, &self.device.finish, Extent::Picture));
+        let threads = self.threads.iter();
+        let more = threads.map(|image| image.own_bytes(Extent::Picture) - image.only_sent_bytes());
+        cx.recorder.wait_for_room(whole.into_iter().chain(more).sum());
         self.engine_homes = self.homes(cx, &self.engines)?;
         self.wavelet_homes = self.homes(cx, &self.wavelets)?;
         for (image, home) in self.engines.iter().zip(&self.engine_homes) {
@@ -176,7 +165,7 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
             let most = cx.recorder.gpu().most_of_a_value();
             bound_sent(&mut self.again, self.host.inputs, most, self.sent);
             let group = Group::new(Shares { threads: &self.again, ..Shares::default() })?;
-            group.decode(self.device, self.host, cx, None, self.unread.as_mut())?;
+            group.decode(self.device, self.host, cx, self.unread.as_mut())?;
         }
         if let Some(unread) = &mut self.unread {
             unread.read(cx)?;

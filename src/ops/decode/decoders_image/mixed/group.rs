@@ -80,7 +80,7 @@ impl<'s, 'a> Group<'s, 'a> {
         Ok(Self { shares, planned, bytes, places: Vec::new() })
     }
 
-    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the SMs'
+    /// Decodes on the engines, and on the threads, which also prepare the SMs'
     /// data; records the copies of what the threads decoded, or notes it as `unread`.
     ///
     /// # Errors
@@ -90,15 +90,14 @@ impl<'s, 'a> Group<'s, 'a> {
         device: &mut DeviceDecoder,
         host: Host<'_>,
         cx: &mut GpuCx<'_>,
-        turn: Option<EngineLock>,
         unread: Option<&mut Unread<'_>>,
     ) -> Result<Made<'s>> {
         let engines = device.engines.as_ref().map_or(0, Engines::count);
-        let turn = EngineLock::of_batch(cx.recorder.gpu(), turn, self.shares.engines.len(), engines);
+        let lock = EngineLock::of_batch(cx.recorder.gpu(), self.shares.engines.len(), engines);
         self.reserve(cx)?;
         // Before they start: from here on whatever fails waits for them.
         let watch = Watch::new(self.prepare_engines(device, cx)?);
-        let filled = self.fill(device, host, cx, turn, watch)?;
+        let filled = self.fill(device, host, cx, lock, watch)?;
         self.record(cx, host.inputs, unread)?;
         Ok(self.account(device, filled))
     }
@@ -125,13 +124,13 @@ impl<'s, 'a> Group<'s, 'a> {
     }
 
     /// Starts the engines; meanwhile and until then threads decode, read the SMs' data, and prove what the engines
-    /// have. The `turn` ends when the engines have all their files.
+    /// have. The `lock` ends when the engines have all their files.
     fn fill(
         &self,
         device: &mut DeviceDecoder,
         host: Host<'_>,
         cx: &mut GpuCx<'_>,
-        turn: Option<EngineLock>,
+        lock: Option<EngineLock>,
         watch: Watch,
     ) -> Result<Filled<'s>> {
         let Shares { engines: tasks, sms, threads } = self.shares;
@@ -155,7 +154,7 @@ impl<'s, 'a> Group<'s, 'a> {
         let start = || match engines {
             Some(engines) if !tasks.is_empty() => {
                 let started = copying.start(engines, &stream, tasks);
-                drop(turn);
+                drop(lock);
                 together.watch.submitted();
                 started.map(Some)
             }

@@ -44,7 +44,7 @@ impl Batch<'_, '_, '_> {
             // Engines and threads have theirs with the first.
             let (engines, threads) = others.take().unwrap_or_default();
             let group = Group::new(Shares { engines: &engines, sms: &images, threads: &threads })?;
-            let made = group.decode(self.device, self.host, cx, self.turn.take(), self.unread.as_mut())?;
+            let made = group.decode(self.device, self.host, cx, self.unread.as_mut())?;
             self.refused_by_engines.extend(made.refused);
             if early {
                 cx.recorder.start()?;
