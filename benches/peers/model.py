@@ -31,8 +31,6 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-# This folder has a `triton.py`, which is not what torch wants.
-sys.path.pop(0)
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import make_bench_images  # noqa: E402

@@ -252,7 +252,6 @@ def cpu_seconds():
 
 
 def measure(peer, setting, seconds):
-    sys.path.pop(0)  # this folder has a `triton.py`, which is not what torch wants
     batches = PEERS[peer](setting)
     for _ in range(4):
         next(batches)

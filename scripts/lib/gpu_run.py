@@ -240,7 +240,7 @@ def steps(names, target, options, rest):
         command = [python, str(project / "benches/peers/gpu.py"), "--json", str(options.logs / "bench.json"), *rest]
         yield Step("bench", command, r"^error|^skipped", TABLE)
     if "triton" in names:
-        command = [python, str(project / "benches/peers/triton.py"), "--json", str(options.logs / "triton.json"), *rest]
+        command = [python, str(project / "benches/peers/served.py"), "--json", str(options.logs / "triton.json"), *rest]
         yield Step("triton", command, r"^error|^skipped", TABLE)
 
 

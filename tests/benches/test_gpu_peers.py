@@ -3,7 +3,6 @@ counts as the same output, and the picture."""
 
 import json
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as tree
 from types import SimpleNamespace
@@ -176,13 +175,3 @@ def test_what_does_not_import_is_told_in_one_line_and_a_silent_process_is_ended(
         worker.launch()
         worker.versions()
     worker.close()
-
-
-def test_a_peer_imports_torch_with_its_own_triton():
-    """Not benches/peers/triton.py, which is in the folder of the program."""
-    code = "import sys; sys.argv = ['gpu_peers.py']; import gpu_peers; gpu_peers.PEERS['x'] = gpu_peers.Run; gpu_peers.worker('x'); print(sys.path)"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], input="", capture_output=True, text=True, cwd=gpu_peers.ROOT / "benches" / "peers"
-    )
-    assert json.loads(answer.stdout.splitlines()[0]) == {"versions": []}
-    assert str(gpu_peers.ROOT / "benches" / "peers") not in answer.stderr and "''" not in answer.stderr

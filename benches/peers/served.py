@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Decode + resize to 224x224 + normalize through a real Triton server: throughput, latency, and where the time went.
 
-    benches/peers/triton.py                            on the GPU: compressed images in system shared memory, tensors
+    benches/peers/served.py                            on the GPU: compressed images in system shared memory, tensors
                                                        out into CUDA shared memory; concurrency 1, 64 and 256
-    benches/peers/triton.py --device cpu --out system  the same without a GPU
-    benches/peers/triton.py --in body --out body       everything through the socket
-    benches/peers/triton.py --request-batch 1 8 32     requests of so many images, too
-    benches/peers/triton.py --device cpu --out system --concurrency 16 --in-process 2
+    benches/peers/served.py --device cpu --out system  the same without a GPU
+    benches/peers/served.py --in body --out body       everything through the socket
+    benches/peers/served.py --request-batch 1 8 32     requests of so many images, too
+    benches/peers/served.py --device cpu --out system --concurrency 16 --in-process 2
                                                        on the host, beside the same with two threads in process (cargo),
                                                        in turn
-    benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which
+    benches/peers/served.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which
                                                        keeps both inputs and outputs in CUDA shared memory (but at
                                                        concurrency 1)
 
