@@ -8,6 +8,7 @@ from .._tensors.enums import to_numpy_type
 from .._tensors.tensor_list import TensorListCPU
 from . import batching, plans
 from .device import Device
+from .expressions import Step
 from .invocation import Invocation
 
 _MIXED = "Cannot mix GPU and CPU inputs. Found an input on the GPU and one on the CPU: bring both to one place, with `.cpu()` or `.gpu()`."
@@ -36,6 +37,9 @@ class Arithmetic:
             ones.append(TensorListCPU._of([one], value.layout or ""))
         (found,) = plans.run(plans.arithmetic_of(self._name, self._key), ones, {}, (), 1)
         return {"dtype": found.dtype, "ndim": found.ndim(), "layout": found.layout()}
+
+    def _step(self, _inputs):
+        return Step(plans.arithmetic_of(self._name, self._key), (), self._device.device_id)
 
     def _run(self, context, *inputs, batch_size=None):
         batches = [batching.batch_storage(value, batch_size) for value in inputs]

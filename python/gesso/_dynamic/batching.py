@@ -48,5 +48,8 @@ def results(outputs, size):
 def outputs_of(invocation, is_external):
     """The outputs of an invocation, which runs as the mode says."""
     invocation.apply_eval_policy(is_external)
-    kind = KINDS[invocation.is_batch]
-    return tuple(kind._of_result(result) for result in invocation)
+    made = [KINDS[invocation.is_batch]._of_result(result) for result in invocation]
+    if not invocation.is_waiting:
+        for value, stored in zip(made, invocation.values()):
+            value._storage = stored
+    return made

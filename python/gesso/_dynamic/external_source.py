@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from .._tensors.tensor_list import TensorListCPU
-from .batch import Batch, as_batch
+from .batch import Batch, as_batch, batch
+from .capture import Loop
+from .context import EvalContext
 from .tensor import as_tensor
 
 _CYCLES = {None: "no", False: "no", True: "quiet", "no": "no", "quiet": "quiet", "raise": "raise"}
@@ -27,6 +29,7 @@ class ExternalSource:
         if self._function is not None and self._cycle != "no":
             raise ValueError("`cycle` needs an iterable: a function ends when it likes")
         self._iterable, self._iterator = source, None
+        self._loop = self._loop_size = None
 
     def _each(self, value):
         if not isinstance(value, Sequence) or isinstance(value, str):
@@ -53,6 +56,11 @@ class ExternalSource:
 
     def __call__(self, *, batch_size=None):
         """The next piece; tensors are repeated `batch_size` times, if that is given."""
+        if self._loop is not None:
+            raise RuntimeError("the source is read ahead by a loop of `captured`, and gives nothing otherwise")
+        return self._piece(batch_size)
+
+    def _piece(self, batch_size):
         data = self._next()
         if self._count == 1:
             data = (data,)
@@ -62,6 +70,21 @@ class ExternalSource:
         if len({type(output) for output in outputs}) > 1:
             raise TypeError("the outputs of a source must be tensors, or batches, and not both")
         return outputs[0] if self._count == 1 else tuple(outputs)
+
+    def captured(self, batch_size, ctx=None):
+        """A loop over what the source gives, until it ends: a batch, or a tuple of batches. What the loop does with
+        them is done ahead with the next ones. The source is called by another thread."""
+        if self._loop is None:
+            self._loop, self._loop_size = Loop(lambda: self._batches(batch_size)), batch_size
+        if batch_size != self._loop_size:
+            raise ValueError(f"`batch_size` is {batch_size}, and the source is read with {self._loop_size}")
+        for values in self._loop.turns(ctx or EvalContext.current()):
+            yield values[0] if self._count == 1 else tuple(values)
+
+    def _batches(self, size):
+        found = self._piece(size)
+        # A source may write its next piece where this one is.
+        return [batch(value) if value._is_external() else value for value in (found if self._count > 1 else [found])]
 
     def _made(self, value, index, size):
         facts = {"dtype": self._dtypes[index], "device": self._device, "layout": self._layouts[index]}

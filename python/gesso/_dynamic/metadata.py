@@ -22,8 +22,9 @@ def of(schema, fixed, index, inputs):
     """Name > value of what is known of output `index`."""
     name = schema.target
     if name in _RANDOM:
-        rank = {} if "shape" in fixed else {"ndim": 0}
-        return {"dtype": fixed.get("dtype", _RANDOM[name]), "layout": "", **rank}
+        shape = fixed.get("shape", ())
+        rank = len(shape) if isinstance(shape, tuple) else 1
+        return {"dtype": fixed.get("dtype", _RANDOM[name]), "layout": "", "ndim": rank}
     if not inputs:
         return {}
     if index == 0 and len(inputs) == 1 and name in _PICTURES | _ALIKE:

@@ -31,7 +31,17 @@ class EvalMode(Enum):
 
 class _Stack(threading.local):
     def __init__(self):
-        self.modes = [EvalMode.default]
+        self.modes, self.loop = [EvalMode.default], None
 
 
 _stack = _Stack()
+
+
+def current_loop():
+    """The turn of a loop with `capture=True` that this thread is in, or None."""
+    return _stack.loop
+
+
+def set_loop(turn):
+    """This thread is in a turn of such a loop, or (None) in none."""
+    _stack.loop = turn

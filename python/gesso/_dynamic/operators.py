@@ -8,13 +8,14 @@ from .._authoring import arguments as _arguments
 from .._authoring import output_count, signature
 from .._authoring import schema as _schema
 from .._readers.registry import READERS
-from .._tensors.enums import DALIDataType
+from .._tensors.enums import DALIDataType, DALIImageType, DALIInterpType
 from . import batching, metadata, plans, random
 from .batch import as_batch
 from .device import Device
 from .device import device as _device
 from .dtypes import DType
 from .dtypes import dtype as _dtype
+from .expressions import POSITION, Step
 from .invocation import Invocation
 from .tensor import Tensor, as_tensor
 
@@ -24,6 +25,10 @@ _ELEMENTS = {"int64": DALIDataType.INT32, "float": DALIDataType.FLOAT, "bool": D
 # Operators that read from the host though they run on a GPU, or wherever their input is.
 _ANYWHERE = ("Copy", "Shapes", "_Shape")
 _lock = threading.Lock()
+# Values that are arguments as they are, by themselves and in lists.
+_PLAIN = {int, float, bool, str, type(None), DType, DALIDataType, DALIImageType, DALIInterpType}
+# Operators of one class that functions keep, each with its arguments.
+_MOST_KEPT = 64
 
 
 def frozen(value):
@@ -45,8 +50,8 @@ class Operator:
 
     _description = _function = _path = None
     _is_reader = False
-    # Values of arguments that were seen, by name.
-    _seen = None
+    # Values of arguments that were seen, by name; operators of calls before, by their arguments.
+    _seen = _kept = None
 
     def __init__(self, max_batch_size=None, name=None, device="cpu", **fixed):
         """Makes the operator, to be called. `fixed`: its arguments that are the same for each call."""
@@ -57,6 +62,8 @@ class Operator:
         for key in self._fixed:
             self._argument(key)
         self._name, self._max_batch_size = name, max_batch_size
+        seed = [("seed", plans.SEED)] if self._description.random else []
+        self._given = (*sorted(self._fixed.items()), ("device", self._place), *seed)
 
     @classmethod
     def _argument(cls, name):
@@ -132,7 +139,7 @@ class Operator:
         inputs = [self._to_input(i, value, size) for i, value in enumerate(inputs)]
         named = {name: self._to_argument(name, value) for name, value in sorted(tensors.items())}
         if self._description.random:
-            named["_seed"] = random.seed_of(rng)
+            named[POSITION] = random.position_of(rng)
         elif rng is not None:
             raise TypeError(f"{self._path}() got an unexpected keyword argument 'rng': it draws no random numbers")
         invocation = Invocation(self, None, inputs, named, size is not None, size)
@@ -155,13 +162,19 @@ class Operator:
             return {}
         return metadata.of(self._description, self._fixed, index, inputs)
 
-    def _run(self, context, *inputs, batch_size=None, _seed=None, **named):
+    def _device_id(self):
+        return None if self._place == "cpu" else self._device.device_id
+
+    def _step(self, _inputs):
+        if self._function.only_in_python:
+            return None
+        return Step(self._function, self._given, self._device_id(), self._description.random)
+
+    def _run(self, context, *inputs, batch_size=None, _position=None, **named):
         batches = [batching.batch_storage(value, batch_size) for value in inputs]
         tensors = {name: batching.batch_storage(value, batch_size) for name, value in named.items()}
-        fixed = (*sorted(self._fixed.items()), ("device", self._place))
-        device_id = None if self._place == "cpu" else self._device.device_id
-        threads = context.num_threads
-        outputs = plans.run(self._function, batches, tensors, fixed, batch_size or 1, device_id, threads, _seed)
+        size, device_id, threads = batch_size or 1, self._device_id(), context.num_threads
+        outputs = plans.run(self._function, batches, tensors, self._given, size, device_id, threads, _position)
         return batching.results(outputs, batch_size)
 
     @classmethod
@@ -184,7 +197,36 @@ def _is_tensor(value):
     return batching.is_ours(value) or hasattr(value, "shape") and not isinstance(value, type)
 
 
+def _key(device, given):
+    """Arguments as a key, if all are plain; else None."""
+    key = [device.device_id]
+    for name, value in given.items():
+        kind = type(value)
+        if kind is list or kind is tuple:
+            value = tuple(value)
+            if not all(type(element) in _PLAIN for element in value):
+                return None
+        elif kind not in _PLAIN:
+            return None
+        key.append((name, kind, value))
+    return tuple(key)
+
+
 def _call(kind, *inputs, batch_size=None, device=None, rng=None, **given):
+    device = kind._device_for(device, inputs)
+    key = _key(device, given)
+    operator, tensors = kind._kept.get(key), {}
+    if operator is None:
+        operator, tensors = _made(kind, device, given)
+        if key is not None and not tensors:
+            if len(kind._kept) >= _MOST_KEPT:
+                kind._kept.clear()
+            kind._kept[key] = operator
+    return operator(*inputs, batch_size=batch_size, rng=rng, **tensors)
+
+
+def _made(kind, device, given):
+    """An operator with arguments that stay, and those that are tensors."""
     fixed, tensors = {}, {}
     for name, value in given.items():
         if value is None or name in _IGNORED:
@@ -200,8 +242,7 @@ def _call(kind, *inputs, batch_size=None, device=None, rng=None, **given):
             tensors[name] = value
         else:
             fixed[name] = value
-    operator = kind(device=kind._device_for(device, inputs), **fixed)
-    return operator(*inputs, batch_size=batch_size, rng=rng, **tensors)
+    return kind(device=device, **fixed), tensors
 
 
 def function_of(kind, name=None):
@@ -227,6 +268,7 @@ def class_of(schema, base=Operator):
         "_function": staticmethod(_with_lists(getattr(place, schema.function_name), schema.name in READERS)),
         "_path": path,
         "_seen": {},
+        "_kept": {},
         "__doc__": signature.documentation(schema, schema),
     }
     return type(schema.class_name, (base,), body)

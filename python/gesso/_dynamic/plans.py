@@ -15,7 +15,9 @@ from .._tensors.enums import DALIDataType
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 
 # Plans that are kept.
-_KEPT = 256
+KEPT = 256
+# All random operators have it. What they draw follows from a position, so that no plan is made for each draw.
+SEED = 1
 # Values of one argument that get plans of their own; behind them they are fed.
 MOST_VALUES = 16
 # Enumerations are numbers to operators.
@@ -25,11 +27,11 @@ _NUMBERS = {DALIDataType.DATA_TYPE, DALIDataType.IMAGE_TYPE, DALIDataType.INTERP
 class _Plan:
     """A function of nodes for inputs of these kinds: (name, dtype, ndim, layout, device) each."""
 
-    def __init__(self, function, kinds, names, fixed, size, device_id, threads, seed):
+    def __init__(self, function, kinds, names, fixed, size, device_id, threads):
         labels = [f"input_{i}" for i in range(len(kinds))]
         count = len(kinds) - len(names)
 
-        @pipeline_def(batch_size=size, num_threads=threads, device_id=device_id, prefetch_queue_depth=1, seed=seed)
+        @pipeline_def(batch_size=size, num_threads=threads, device_id=device_id, prefetch_queue_depth=1, seed=SEED)
         def define():
             nodes = [
                 _fn.external_source(
@@ -53,13 +55,17 @@ class _Plan:
             inputs = [(label, dtype, ndim) for label, (dtype, ndim, _, _) in zip(labels, kinds)]
             self._single = Single(file, inputs, size, threads)
 
-    def run(self, batches):
-        """The outputs, lists of tensors, for inputs of the kinds."""
+    def run(self, batches, position=None):
+        """The outputs, lists of tensors, for inputs of the kinds. `position`: where in the random numbers of `SEED` its
+        operators begin."""
         if self._single is not None:
             arrays = [[as_dense(on_host(array)) for array in batch._data] for batch in batches]
-            return [TensorListCPU._of(made, layout) for made, layout in self._single.run_with_layouts(arrays)]
+            return [TensorListCPU._of(made, layout) for made, layout in self._single.run_with_layouts(arrays, position)]
         with self._lock:
             try:
+                if position is not None:
+                    self._pipeline.build()
+                    self._pipeline.runner.execution.go_on(position)
                 return list(self._pipeline.run(**dict(zip(self._labels, map(_as_numbers, batches)))))
             except RuntimeError as error:
                 # It names the line that the plan was made for, which need not be the one that called.
@@ -77,14 +83,14 @@ def _as_numbers(batch):
     return type(batch)._of(list(batch._data), batch.layout(), DALIDataType.INT32)
 
 
-@functools.lru_cache(maxsize=_KEPT)
+@functools.lru_cache(maxsize=KEPT)
 def _kept(_process, *facts):
-    return _Plan(*facts, None)
+    return _Plan(*facts)
 
 
-def run(function, batches, named, fixed, size, device_id=None, threads=2, seed=None):
+def run(function, batches, named, fixed, size, device_id=None, threads=2, position=None):
     """The outputs of `function` for `batches` (by position) and `named` ones, which all have `size` samples. `fixed`:
-    pairs of a name and a value that can be a key. A plan with a `seed` is not kept: there are too many seeds."""
+    pairs of a name and a value that can be a key. `position`: where random numbers begin."""
     every = [*batches, *named.values()]
     kinds = tuple(
         [
@@ -98,11 +104,11 @@ def run(function, batches, named, fixed, size, device_id=None, threads=2, seed=N
         ]
     )
     facts = (function, kinds, tuple(named), fixed, size, device_id, threads)
-    plan = _kept(os.getpid(), *facts) if seed is None else _Plan(*facts, seed)
-    return plan.run(every)
+    return _kept(os.getpid(), *facts).run(every, position)
 
 
-def _moved(node):
+def moved_node(node):
+    """A node's value in memory of the GPU."""
     return node.gpu()
 
 
@@ -114,7 +120,7 @@ def moved(batch, device, device_id=0):
     """A batch in memory of a GPU."""
     if isinstance(batch, TensorListGPU):
         return run(_fn.copy, [batch], {}, (("device", device),), len(batch), device_id)[0]
-    return run(_moved, [batch], {}, (), len(batch), device_id)[0]
+    return run(moved_node, [batch], {}, (), len(batch), device_id)[0]
 
 
 def cast(batch, dtype):

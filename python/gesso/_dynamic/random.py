@@ -35,6 +35,8 @@ class RNG:
     """Random numbers of 32 bits, `rng()`, that follow from a `seed`, or from the `state` of another generator."""
 
     def __init__(self, seed=None, state=None):
+        # Words drawn so far.
+        self.drawn = 0
         if state is not None:
             if seed is not None:
                 raise ValueError("Cannot specify both `seed` and `state`")
@@ -43,6 +45,7 @@ class RNG:
             self.seed = _random.getrandbits(64) if seed is None else seed
 
     def __call__(self):
+        self.drawn += 1
         return self._generator.next()
 
     @property
@@ -59,11 +62,18 @@ class RNG:
         count = operator.index(count)
         if count < 0:
             raise ValueError(f"a generator cannot go back: expected a number of at least 0, found {count}")
+        self.drawn += count
         self._generator.skip(count)
 
     def clone(self):
         """Another generator with the same numbers to come."""
         return RNG(state=self.state)
+
+    def position_behind(self, count):
+        """The position that an operator draws after `count` words more; nothing is drawn here."""
+        ahead = self.clone()
+        ahead.advance(count)
+        return _drawn(ahead)
 
     @property
     def state(self):
@@ -104,11 +114,24 @@ def set_seed(seed):
     _thread.rng.seed = seed
 
 
-def seed_of(rng):
-    """A seed for one operator, drawn from a generator or from this thread's."""
+class Position(int):
+    """Where in its random numbers an operator begins: how many samples there were before. Holds the generator that it
+    was drawn from, and how many words had been drawn before."""
+
+    rng = drawn = None
+
+
+def position_of(rng):
+    """A position drawn from a generator, or from this thread's."""
     rng = get_default_rng() if rng is None else rng
     if not isinstance(rng, RNG):
         raise ValueError(f"rng must be an instance of RNG, but got {type(rng).__module__}.{type(rng).__qualname__}")
+    drawn = rng.drawn
+    position = Position(_drawn(rng))
+    position.rng, position.drawn = rng, drawn
+    return position
+
+
+def _drawn(rng):
     words = [rng() for _ in range(_WORDS_OF_OPERATOR)]
-    # Seeds in files are positive.
     return (words[0] | words[1] << 32) >> 1

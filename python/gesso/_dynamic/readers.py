@@ -4,6 +4,7 @@ from .. import fn
 from .._pipeline_def import pipeline_def
 from .._readers.registry import READERS
 from .batch import Batch
+from .capture import Loop
 from .context import EvalContext
 from .device import device as _device
 from .operators import Operator, frozen, thawed
@@ -14,7 +15,7 @@ _CAPTURED = "Checkpointing is not supported in compiled mode, which `capture` as
 
 
 def invariant(value):
-    """The value itself: nothing is recorded here, so nothing needs to be told that it stays the same."""
+    """The value itself: arguments are compared at each call, so nothing needs to be told that it stays the same."""
     return value
 
 
@@ -51,7 +52,7 @@ class Reader(Operator):
             )
         self._fixed = {key: frozen(value) for key, value in self._given.items() if not isinstance(value, dict)}
         self._checkpointing = enable_checkpointing
-        self._pipeline = self._started_size = self._names = self._saved = self._capture = None
+        self._pipeline = self._started_size = self._names = self._saved = self._capture = self._loop = None
 
     @classmethod
     def _place_of(cls, device):
@@ -127,7 +128,8 @@ class Reader(Operator):
         """An iterator over the next epoch: tuples of batches, or of tensors where no batch size is given; dictionaries
         of readers whose outputs have names. Go through it before the next one.
 
-        `capture`: here batches are always prepared ahead; it only binds the reader to this way of reading."""
+        `capture`: what the loop does with a batch is done ahead with the next ones, and the reader is bound to this way
+        of reading."""
         capture = bool(capture or compile)
         size = self._batch_size if batch_size is None else batch_size
         if capture:
@@ -138,7 +140,7 @@ class Reader(Operator):
         if self._capture not in (None, capture):
             raise RuntimeError("the reader was used with another `capture`, and cannot switch")
         self._capture = capture
-        return self._epoch(size, ctx)
+        return self._captured_epoch(size, ctx) if capture else self._epoch(size, ctx)
 
     def _epoch(self, size, context):
         with context or EvalContext.current():
@@ -148,6 +150,23 @@ class Reader(Operator):
             outputs = pipeline.run()
             left -= len(outputs[0])
             yield self._shaped(outputs, size)
+        self._next_shard()
+
+    def _captured_epoch(self, size, context):
+        context = context or EvalContext.current()
+        with context:
+            pipeline = self._start(size)
+        if self._loop is None:
+            self._loop = Loop(lambda: [Batch._of_storage(output) for output in pipeline.run()])
+        left = self._samples_of_epoch()
+        for values in self._loop.turns(context) if left > 0 else ():
+            left -= len(values[0])
+            yield dict(zip(self._names, values)) if self._names else tuple(values)
+            if left <= 0:
+                break
+        self._next_shard()
+
+    def _next_shard(self):
         if not self._given.get("stick_to_shard", False):
             self._shard_id = (self._shard_id + 1) % self._num_shards
 
@@ -159,6 +178,8 @@ class Reader(Operator):
 
     def __call__(self, *, batch_size=None, **tensors):
         """The next batch, or the next sample; arguments are those of the reader that were not given before."""
+        if self._loop is not None:
+            raise RuntimeError("the reader is read ahead by a loop with `capture=True`, and gives no batches otherwise")
         size = self._batch_size if batch_size is None else batch_size
         again = sorted(tensors.keys() & self._given.keys())
         if again:

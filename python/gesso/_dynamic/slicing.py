@@ -6,6 +6,7 @@ from .. import fn
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 from . import batching, plans
 from . import storage as _storage
+from .expressions import Step
 from .invocation import Invocation
 
 
@@ -67,6 +68,19 @@ class Part:
     def _infer(self, _index, inputs, _args):
         source = inputs[0]
         return {"dtype": source.dtype.type_id, "ndim": sum(self._kept()), "layout": self._layout(source.layout)}
+
+    def _step(self, inputs):
+        """Numbers alone, and no steps: the rest is taken from samples that are there."""
+        fixed = []
+        for dimension, part in enumerate(self._parts):
+            bounds = _bounds(part)
+            if any(bound is not None and type(bound) is not int for bound in bounds) or bounds[2:] not in ((), (None,)):
+                return None
+            names = ("lo", "hi") if isinstance(part, slice) else ("at",)
+            fixed += [(f"{name}_{dimension}", bound) for name, bound in zip(names, bounds) if bound is not None]
+        device = self._device
+        fixed += [("device", device.device_type), ("num_subscripts", len(self._parts))]
+        return Step(fn._tensor_subscript, tuple(fixed), device.device_id)
 
     def _run(self, context, source, batch_size=None):
         data = batching.batch_storage(source, batch_size)

@@ -5,12 +5,13 @@ import numpy as np
 from .._tensors.formatting import format_tensor
 from .._tensors.tensor import TensorGPU
 from .._tensors.tensor_list import TensorListCPU
-from . import arithmetic, batching, slicing
+from . import arithmetic, batching, plans, slicing
 from . import storage as _storage
 from .device import Device
 from .device import device as _device
 from .dtypes import DType
 from .dtypes import dtype as _dtype
+from .expressions import Step
 from .invocation import Invocation
 from .modes import EvalMode
 
@@ -217,6 +218,11 @@ class Moved:
     def _infer(self, _index, inputs, _args):
         source = inputs[0]
         return {"dtype": source.dtype.type_id, "ndim": source.ndim, "layout": source.layout or ""}
+
+    def _step(self, inputs):
+        if self._target.device_type == "cpu" or inputs[0].device.device_type != "cpu":
+            return None
+        return Step(plans.moved_node, (), self._target.device_id)
 
     def _run(self, _context, source, batch_size=None):
         return _storage.moved(source.evaluate()._storage, self._target, force=True)

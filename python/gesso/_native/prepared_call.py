@@ -59,9 +59,12 @@ class Single:
             for arrays, layout in self.run_with_layouts(batches)
         ]
 
-    def run_with_layouts(self, batches):
-        """As `run`; for each output a list of arrays, and their layout."""
+    def run_with_layouts(self, batches, position=None):
+        """As `run`; for each output a list of arrays, and their layout. `position`: how many samples there were before,
+        from which random numbers follow."""
         with self._lock:
+            if position is not None:
+                self._engine.go_on(position)
             self._take(batches)
             return self._outputs(self.run_as_it_is())
 

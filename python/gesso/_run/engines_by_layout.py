@@ -20,7 +20,7 @@ class LayoutEngines:
         self._engines = {}
         self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
         self._error = None
-        self._skipped = 0
+        self._skipped, self._first = 0, None
         self._is_random = any(_draws(operator["name"]) for operator in description["operators"])
         try:
             self._engines[()] = self._open(serialization.write(description))
@@ -58,7 +58,14 @@ class LayoutEngines:
             with let():
                 self._skipped -= 1
             engine.run(batch_size, inputs)
+        if self._first is not None:
+            engine.go_on(self._first)
+            self._first = None
         return engine.run(batch_size, inputs)
+
+    def go_on(self, samples):
+        """The next batch is one before which there were so many samples: its random numbers follow from that."""
+        self._first = samples
 
     def skip(self, batches):
         """Draws the random numbers of so many batches when the next one runs."""

@@ -69,8 +69,8 @@ class Execution:
         self._making = set()
         self.process = Process()
         self.reader_meta = self.reader_history = self.reader_left = _nothing
-        self.skip = None
-        self.restart = None
+        # `go_on`: of plans without functions of the program.
+        self.skip = self.restart = self.go_on = None
 
     def submit(self, fed, ahead):
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
@@ -206,14 +206,15 @@ def of_graph(parts, state=None):
         run, meta, restart = graph.run, graph.reader_meta, graph.restart
         skip = functools.partial(graph.skip, batch_size=settings.batch_size)
         history, left = functools.partial(graph.reader_history, batch_size=settings.batch_size), graph.reader_left
+        go_on = None
     else:
         meta, restart, history, left = dict, None, _nothing, _nothing
         engines = LayoutEngines(
             {**definition.description(settings), "seed": parts.epochs.seed}, _opener(settings, origins)
         )
-        run, skip = _whole(engines), _without_history(engines)
+        run, skip, go_on = _whole(engines), _without_history(engines), engines.go_on
     execution = Execution(run, inputs, outputs, settings.batch_size, settings.on_error, origins)
-    execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
+    execution.reader_meta, execution.skip, execution.restart, execution.go_on = meta, skip, restart, go_on
     execution.reader_history, execution.reader_left = history, left
     return execution
 

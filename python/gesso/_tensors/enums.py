@@ -13,6 +13,8 @@ class _Numbered(enum.Enum):
         return self.value
 
     __index__ = __int__
+    # Members are single objects. That of `Enum` hashes their names, at each look into a table.
+    __hash__ = object.__hash__
 
     def __repr__(self):
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
