@@ -68,7 +68,9 @@ EXPRESSIONS = {
     "arithmetic": lambda files, rng: (d.decoders.image(files).slice[3:20, :, 0] * 2 - 7) / 3.0,
     "negative places": lambda files, rng: d.decoders.image(files).slice[-30:-2, 5, :] + 1,
     "floats": lambda files, rng: d.reductions.mean(d.cast(d.decoders.image(files), dtype=types.FLOAT), axes=[0, 1]),
-    "stack": lambda files, rng: (lambda x: d.stack(x, d.flip(x), axis=0))(d.resize(d.decoders.image(files), size=[9, 9])),
+    "stack": lambda files, rng: (lambda x: d.stack(x, d.flip(x), axis=0))(
+        d.resize(d.decoders.image(files), size=[9, 9])
+    ),
 }
 
 
