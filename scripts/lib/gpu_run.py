@@ -54,7 +54,7 @@ SANITIZERS = {
 # Tests that measure what is left of the device's memory: not beside others.
 ALONE = re.compile("memory_comes_back|memory_does_not_grow|in_little_memory|frees_the_decoder")
 # Tests in which engines have no part: initcheck does not see what those write.
-WITHOUT_ENGINES = re.compile("spectra::|cores::(?!a_pipeline_answers|operators_behind)")
+WITHOUT_ENGINES = re.compile("spectra::|sm::(?!a_pipeline_answers|operators_behind)")
 
 
 def unpack(target):
