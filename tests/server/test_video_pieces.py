@@ -13,7 +13,8 @@ from tritonclient.utils import InferenceServerException
 CLASSIFY = cases("pipelines")["classify"]
 SEQUENCES = 'backend: "gesso"\nsequence_batching { max_sequence_idle_microseconds: 3000000 oldest { max_candidate_sequences: 100 } }\n'
 # Without it there is an instance on each GPU, and two would take the pieces of a video in any order.
-ONE = 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 1 }]\n'
+INSTANCE = "instance_group [{ kind: KIND_CPU count: 1 }]\n"
+ONE = f'backend: "gesso"\n{INSTANCE}'
 LITTLE = 'parameters { key: "max_memory_mb" value { string_value: "%d" } }\n'
 FILE = """backend: "gesso"
 parameters { key: "files.VIDEO" value { string_value: "%s" } }
@@ -41,11 +42,11 @@ def server(tmp_path_factory, folder):
         write_model(models, name, (CLIPS / "streams" / f"{file}.dali").read_bytes(), config)
 
     write("partial", "partial", ONE)
-    write("padded", "pad", f'backend: "dali"\n{DECOUPLED}')
+    write("padded", "pad", f'backend: "dali"\n{INSTANCE}{DECOUPLED}')
     write("beside", "beside", ONE)
     write("large", "large", ONE)
     write("sequences", "partial", SEQUENCES + "instance_group [{ kind: KIND_CPU count: 2 }]\n")
-    write("short", "partial", SEQUENCES)
+    write("short", "partial", SEQUENCES + INSTANCE)
     write("unordered", "partial", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("named", "partial", FILE % folder)
     write("little", "partial", ONE + LITTLE % 1)
@@ -179,7 +180,7 @@ def test_a_client_that_goes_away_leaves_nothing(server):
 
 
 def test_a_piece_that_is_cancelled_ends_its_video(tmp_path):
-    write_model(tmp_path, "large", (CLIPS / "streams" / "large.dali").read_bytes(), 'backend: "gesso"\n')
+    write_model(tmp_path, "large", (CLIPS / "streams" / "large.dali").read_bytes(), ONE)
     with Server(tmp_path) as server:
         given = {"VIDEO": long_video(6_000)[None]}
         with Answers(server, "large", given, sequence_id=71, sequence_start=True, sequence_end=False) as answers:
