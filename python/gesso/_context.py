@@ -41,6 +41,11 @@ def conditions():
     return None if current() is None else current().runner.definition.conditions
 
 
+def at_once():
+    """The calls of the current pipeline if it is in debug mode, where operators run when they are called; else None."""
+    return None if current() is None else current().runner.calls
+
+
 def stub():
     """A copy of the current pipeline that cannot be run: what operators see of it inside of a callback."""
     pipeline = copy.copy(current())

@@ -3,17 +3,13 @@
 import functools
 import inspect
 
-from ._authoring import call_site
 from ._conditionals import convert, is_left_alone, leave_alone
 from ._conditionals.scopes import Conditions
+from ._debug.pipeline import DebugPipeline
 from .data_node import DataNode
 from .pipeline import Pipeline
 
 _OWN = ("enable_conditionals", "debug")
-_NO_DEBUG = (
-    "`debug=True` does nothing: a definition runs once, without data, and what its operators return holds none. To see a value, return it as an output and "
-    "call `run`; operators on arrays, at once, are in `gesso.dynamic`."
-)
 
 
 def _settings():
@@ -40,10 +36,10 @@ def _split(function, keywords):
     return settings, arguments
 
 
-def _define(pipeline, function, arguments, keywords):
+def _define(pipeline, definition):
     """Runs the definition with the pipeline as the current one."""
     with pipeline:
-        outputs = function(*arguments, **keywords)
+        outputs = definition(pipeline)
         if outputs is None:
             outputs = ()
         pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
@@ -62,6 +58,9 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
     Used as `@pipeline_def` or `@pipeline_def(batch_size=..., ...)` with arguments of `Pipeline`. The new function takes
     the old one's arguments, and those of `Pipeline`, which come before the decorator's. With `enable_conditionals` the
     definition may use `if`, `and`, `or`, `not` and `a if b else c` on results of operators.
+
+    With `debug=True` the definition runs for each batch, and its operators when they are called: their results can be
+    printed, `result.get()` is the data, and a breakpoint stops between two operators.
     """
     debugs = pipeline_kwargs.pop("debug", False)
 
@@ -74,16 +73,18 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
         @functools.wraps(function)
         def create_pipeline(*args, **kwargs):
             on = kwargs.get("enable_conditionals", enable_conditionals)
-            if kwargs.get("debug", debugs):
-                call_site.warn(_NO_DEBUG, UserWarning)
-            definition = function
-            if on:
-                definition = convert(function)
+            definition = convert(function) if on else function
             settings, arguments = _split(function, kwargs)
+
+            def define(pipeline):
+                if on:
+                    _begin_conditions(pipeline, args, arguments)
+                return definition(*args, **arguments)
+
+            if kwargs.get("debug", debugs):
+                return DebugPipeline(define, **{**pipeline_kwargs, **settings})
             pipeline = Pipeline(**{**pipeline_kwargs, **settings})
-            if on:
-                _begin_conditions(pipeline, args, arguments)
-            _define(pipeline, definition, args, arguments)
+            _define(pipeline, define)
             return pipeline
 
         create_pipeline._is_pipeline_def = True

@@ -1,5 +1,6 @@
 """`fn.external_source`: data from the user's program as an input of a pipeline."""
 
+import functools
 from typing import Any
 
 from . import _context
@@ -171,6 +172,20 @@ def _check_sequential(options, described):
             raise ValueError(f"`{name}` is for external sources with `parallel=True`.")
 
 
+def _or_at_once(function):
+    """In debug mode a source gives its batch when it is called."""
+
+    @functools.wraps(function)
+    def call(source=None, num_outputs=None, **keywords):
+        at_once = _context.at_once()
+        if at_once is not None:
+            return at_once.source(call, source, num_outputs, keywords)
+        return function(source, num_outputs, **keywords)
+
+    return call
+
+
+@_or_at_once
 def external_source(
     source=None,
     num_outputs=None,

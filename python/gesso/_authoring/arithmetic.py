@@ -1,6 +1,8 @@
 """Arithmetic on `DataNode`s: one operator for each Python operator, told by a text what to compute. Constants stay
 numbers."""
 
+import functools
+
 from .. import _context
 from .._tensors.enums import DALIDataType
 from ..data_node import DataNode, _numpy_cannot
@@ -99,8 +101,22 @@ def _refuse_nested(name, position, value):
         )
 
 
+@functools.cache
+def _function_of(name):
+    """`apply` of one name, as a function of its own."""
+
+    def function(*inputs):
+        return apply(name, *inputs)
+
+    function.__name__ = _SYMBOLS.get(name, name)
+    return function
+
+
 def apply(name, *inputs):
     """The operator that computes `name` of `inputs`, nodes and constants."""
+    at_once = _context.at_once()
+    if at_once is not None:
+        return at_once.call(_function_of(name), inputs, {})
     symbol = _SYMBOLS.get(name, name)
     edges, integers, reals, description = [], [], [], []
     for position, value in enumerate(inputs):

@@ -49,6 +49,9 @@ def make_function(operator_class, name):
     """The function of an operator in `fn`."""
 
     def function(*inputs, **keywords):
+        at_once = _context.at_once()
+        if at_once is not None:
+            return at_once.call(function, inputs, keywords)
         scalars, tensors = arguments.separate(keywords, DataNode)
         scalars.setdefault("device", choose_device(inputs))
         scalars["_module"] = _context.shown(function.__module__)

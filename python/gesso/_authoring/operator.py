@@ -291,6 +291,8 @@ class Operator:
         return merged
 
     def __call__(self, *inputs, **keywords):
+        if _context.at_once() is not None:
+            raise RuntimeError(f"debug mode runs functions of `fn`: call one in place of the class `{self.display}`")
         inputs = self._promote(inputs)
         scalars, tensors = arguments.separate(keywords, DataNode)
         scalars = self._merged(scalars, self._scalars, keep_earlier=False)

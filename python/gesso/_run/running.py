@@ -33,6 +33,8 @@ class Runner:
 
     def __init__(self, settings):
         self.settings, self.definition = settings, Definition()
+        # What operators come to that run when they are called, in debug mode.
+        self.calls = None
         self.epochs, self.feeds, self.sources = epochs.Epochs(), Feeds(), Sources()
         # What runs a batch, once the pipeline is built.
         self.execution = None
