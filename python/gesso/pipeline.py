@@ -209,6 +209,9 @@ class Pipeline:
                 return
             yield outputs
 
+    def _shutdown(self):
+        """DALI's name. Nothing: what a pipeline runs on goes with its last user."""
+
     def empty(self):
         """Whether no batch is under way."""
         return not self.runner.begun

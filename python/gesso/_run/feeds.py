@@ -49,6 +49,10 @@ class Feeds:
         self._facts[name] = batch.facts()
         self._fed.setdefault(name, deque()).append(batch)
 
+    def clear(self):
+        """Throws away what no batch took."""
+        self._fed.clear()
+
     def must_wait(self):
         """Whether a batch that begins now waits for data, as an input wants it to."""
         return any(declared["blocking"] for declared in self.inputs.values()) and (

@@ -181,6 +181,20 @@ class Runner:
             raise future.exception()
         self.begun.append(future)
 
+    def begin(self, pipeline, inputs):
+        """Begins one batch of these inputs, whatever the pipeline prepares ahead; `outputs` gives what it makes."""
+        with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
+            pipeline.build()
+            self.epochs.is_first = False
+            try:
+                for name, data in inputs.items():
+                    self._feed(name, data, None)
+            except BaseException:
+                # All of them, or none.
+                self.feeds.clear()
+                raise
+            self._begin_batch(pipeline, is_ahead=True)
+
     def schedule(self, pipeline, is_ahead=True):
         """Begins the next batch; at first, as many as are prepared ahead."""
         with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):

@@ -1,0 +1,1 @@
+"""What may still change: `proxy`, a pipeline behind the worker processes of a `DataLoader`."""
