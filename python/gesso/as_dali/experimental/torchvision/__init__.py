@@ -1,0 +1,3 @@
+"""`nvidia.dali.experimental.torchvision`"""
+
+from ....torchvision import *  # noqa: F403

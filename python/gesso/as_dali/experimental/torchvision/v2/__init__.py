@@ -1,0 +1,3 @@
+"""`nvidia.dali.experimental.torchvision.v2`"""
+
+from ...torchvision import *  # noqa: F403

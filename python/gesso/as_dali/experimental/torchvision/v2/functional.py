@@ -1,0 +1,3 @@
+"""`nvidia.dali.experimental.torchvision.v2.functional`"""
+
+from .....torchvision.functional import *  # noqa: F403
