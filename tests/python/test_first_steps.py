@@ -200,12 +200,6 @@ def test_bytes_that_are_fed_are_answered():
         define().run(x=["a.jpg"])
 
 
-def test_debug_says_that_it_does_nothing():
-    define = lambda: fn.constant(idata=1)
-    with pytest.warns(UserWarning, match="`debug=True` does nothing"):
-        pipeline_def(define, batch_size=1, num_threads=1, debug=True)()
-
-
 def test_a_sample_of_a_batch_on_the_gpu_is_a_tensor():
     batch = TensorListGPU([np.zeros((2, 3), np.uint8)], layout="HW")
     assert type(batch.at(0)) is TensorGPU and type(batch[0]) is TensorGPU

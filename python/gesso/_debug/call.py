@@ -1,8 +1,6 @@
 """`Call`: one operator at its place in a definition, with the state that it keeps from run to run: a pipeline of that
 operator alone."""
 
-import itertools
-
 import numpy as np
 
 from .. import fn
@@ -17,13 +15,11 @@ _SIZE = "batch_size"
 class Call:
     """A call of `function`. Made by its first run, which says what it is given in all of them."""
 
-    def __init__(self, settings, function, name, origin, inputs, named, is_sized=False):
-        self.name, self.origin = name, origin
-        self._inputs, self._named = inputs, named
-        self._labels = map("input_{}".format, itertools.count())
+    def __init__(self, settings, function, name, inputs, named, is_sized=False):
+        self.name, self._inputs, self._named = name, inputs, named
+        # Names of the inputs of its pipeline. `is_sized`: one more says how many samples there are.
+        self._labels, self._is_sized = [], is_sized
         self._pipeline = Pipeline(**settings)
-        # DALI's rule, and a clear error.
-        self._is_sized, self._labels_of = is_sized, []
         with self._pipeline:
             nodes = [self._node_of(given) for given in inputs]
             keywords = {name: self._node_of(given) for name, given in named.items()}
@@ -42,9 +38,8 @@ class Call:
             return [self._node_of(part) for part in given.data]
         if given.kind != BATCH:
             return given.data
-        label = next(self._labels)
-        self._labels_of.append(label)
-        return fn.external_source(name=label, device=given.device, no_copy=True)
+        self._labels.append(f"input_{len(self._labels)}")
+        return fn.external_source(name=self._labels[-1], device=given.device, no_copy=True)
 
     def check(self, inputs, named):
         """Raises unless it is given what it was given first, but for the data of batches."""
@@ -73,7 +68,7 @@ class Call:
         if any(len(batch) == 0 for batch in batches):
             # A branch that no sample takes.
             return [TensorListCPU._of([]) for _ in range(self.count)]
-        data = dict(zip(self._labels_of, batches))
+        data = dict(zip(self._labels, batches))
         if self._is_sized:
             data[_SIZE] = np.zeros(size, np.uint8)
         return self._pipeline.run(**data)[: self.count]

@@ -19,6 +19,8 @@ _NOT_OURS = (
     "libraries other than DALI or using the TensorLists extracted via `.get()` as inputs. Expected `DataNodeDebug` as an input, got {} at {}."
 )
 _SETS = "Multiple input sets are not supported with conditional execution (when `enable_conditionals=True`)."
+# Operators that read wherever their input is.
+_ANYWHERE = ("Copy", "Shapes", "_Shape")
 # Arguments of external sources that debug mode needs not.
 _UNUSED = ("parallel", "prefetch_queue_depth", "no_copy", "use_copy_kernel", "cuda_stream")
 
@@ -63,6 +65,7 @@ class Calls:
         given = [classify(value, f"Input {i}") for i, value in enumerate(inputs)]
         named = {key: classify(value, f"Argument '{key}'") for key, value in keywords.items()}
         self._check_sets(given, name)
+        _check_devices(schema, given, named, name)
         made = self._at_once(schema, given, named)
         if made is None:
             self._check_sizes(given, conditions, name)
@@ -75,8 +78,8 @@ class Calls:
         if schema is None or schema.name not in ("_conditional__Split", "_conditional__Merge"):
             return None
         batches = [branches.as_batch(one.data) for one in (*given, named["predicate"])]
-        name = f"{schema.function_name}_{self._next}"
-        self._next += 1
+        index, _ = self._at(schema.function_name, lambda: None)
+        name = f"{schema.function_name}_{index}"
         if schema.name == "_conditional__Merge":
             return [branches.merge(*batches)], name, None
         self._is_split = self._is_split or "_if_stmt" not in named
@@ -84,26 +87,30 @@ class Calls:
 
     def _through(self, function, schema, name, given, named):
         """What the call of a pipeline of its own gives."""
-        origin = call_site.of_caller()[-1:]
-        index, self._next = self._next, self._next + 1
-        if index == len(self._calls) and self._is_first:
-            if schema is not None and schema.random and "seed" not in named:
-                # As a file of all of them gives it.
-                function = _with_seed(function, self._seeds[self._drawn % len(self._seeds)])
-                self._drawn += 1
-            has_batches = any(one.kind != CONSTANT for one in (*given, *named.values()))
-            is_reader = schema is not None and "readers" in schema.modules
-            is_sized = not (has_batches or is_reader) and self._size is not None
-            self._calls.append(Call(self._settings, function, name, origin, given, named, is_sized))
-        call = self._found(index, name, origin)
+        index, call = self._at(name, lambda: self._made(function, schema, name, given, named))
         call.check(given, named)
         return call.run(given, named, self._size), f"{name}_{index}", call
 
-    def _found(self, index, name, origin):
-        call = self._calls[index] if index < len(self._calls) else None
-        if call is None or (call.name, call.origin) != (name, origin):
+    def _at(self, name, make):
+        """The call at this place of a definition, with its number: made in the first run, the same one in others."""
+        index, origin = self._next, call_site.of_caller()[-1:]
+        self._next += 1
+        if self._is_first and index == len(self._calls):
+            self._calls.append((name, origin, make()))
+        if index >= len(self._calls) or self._calls[index][:2] != (name, origin):
             raise RuntimeError(_ORDER.format(name))
-        return call
+        return index, self._calls[index][2]
+
+    def _made(self, function, schema, name, given, named):
+        """A call that was not there yet."""
+        if schema is not None and schema.random and "seed" not in named:
+            # As a file of all of them gives it.
+            function = _with_seed(function, self._seeds[self._drawn % len(self._seeds)])
+            self._drawn += 1
+        has_batches = any(one.kind != CONSTANT for one in (*given, *named.values()))
+        is_reader = schema is not None and "readers" in schema.modules
+        is_sized = not (has_batches or is_reader) and self._size is not None
+        return Call(self._settings, function, name, given, named, is_sized)
 
     def _finish(self, outputs, name, call, conditions, has_inputs):
         """The outputs as nodes, in the form that the operator's function returns."""
@@ -153,17 +160,8 @@ class Calls:
 
     def source(self, function, source, num_outputs, keywords):
         """What an external source gives next."""
-        name, index, self._next = "external_source", self._next, self._next + 1
-        origin = call_site.of_caller()[-1:]
-        if index == len(self._calls) and self._is_first:
-            own = _used(function, keywords)
-            made = lambda: function(source, num_outputs, **own)
-            self._calls.append(Call(self._settings, made, name, origin, [], {}))
-            if "name" in own:
-                self._sources[own["name"]] = self._calls[-1]
-                for data, layout in self._early.pop(own["name"], ()):
-                    self._calls[-1].feed(own["name"], data, layout)
-        call = self._found(index, name, origin)
+        name = "external_source"
+        index, call = self._at(name, lambda: self._made_source(function, name, source, num_outputs, keywords))
         outputs = call.run([], {}, None)
         size = len(outputs[0])
         if self._size is not None and size != self._size:
@@ -173,6 +171,16 @@ class Calls:
             )
         label = keywords.get("name") or f"{name}_{index}"
         return self._finish(outputs, label, call, _context.conditions(), False)
+
+    def _made_source(self, function, name, source, num_outputs, keywords):
+        """The call of an external source that was not there yet; it gets what was fed before."""
+        own = _used(function, keywords)
+        call = Call(self._settings, lambda: function(source, num_outputs, **own), name, [], {})
+        if "name" in own:
+            self._sources[own["name"]] = call
+            for data, layout in self._early.pop(own["name"], ()):
+                call.feed(own["name"], data, layout)
+        return call
 
     def feed(self, name, data, layout):
         """Gives an external source its next batch; keeps it for one that was not called yet."""
@@ -185,12 +193,27 @@ class Calls:
 
     def reset(self):
         """Begins the next epoch, where one has ended."""
-        for call in self._calls:
+        for call in self._through_pipelines():
             call.reset()
 
     def reader_meta(self):
         """What readers say of their data, by name."""
-        return {name: meta for call in self._calls for name, meta in call.reader_meta().items()}
+        return {name: meta for call in self._through_pipelines() for name, meta in call.reader_meta().items()}
+
+    def _through_pipelines(self):
+        return [call for _, _, call in self._calls if call is not None]
+
+
+def _check_devices(schema, given, named, name):
+    """An operator that is told to run on the CPU reads there, if it cares."""
+    device = named.get("device")
+    if schema is None or device is None or device.data != "cpu" or schema.name in _ANYWHERE:
+        return
+    for i, one in enumerate(given):
+        if one.device == "gpu" and schema.input_devices.get(str(i)) != "gpu":
+            raise RuntimeError(
+                f"Input {i} for CPU operator '{name}' has an incompatible device \"gpu\": use `.cpu()`, or leave out `device`."
+            )
 
 
 def _used(function, keywords):

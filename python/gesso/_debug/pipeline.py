@@ -67,8 +67,8 @@ class _AtOnce(Runner):
     def _reader_meta(self):
         """Readers are known once the definition ran: the batch of that run is the next one's."""
         if not self.calls:
-            self.schedule(self._user(), is_ahead=False)
-            self._is_owed = True
+            self.epochs.is_first, self._is_owed = False, True
+            self._begin_batch(self._user(), is_ahead=False)
         return self.calls.reader_meta()
 
     def _begin_batch(self, pipeline, is_ahead):

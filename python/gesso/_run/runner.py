@@ -120,10 +120,9 @@ class Execution:
             return self._max_batch_size
         sizes = {name: len(batch.arrays) for name, batch in fed.items()}
         if len(set(sizes.values())) > 1:
-            raise RuntimeError(
-                "all inputs of a batch need the same number of samples. Of the external sources came: "
-                + ", ".join(f"`{name}` {size}" for name, size in sizes.items())
-            )
+            came = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
+            message = f"all inputs of a batch need the same number of samples. Of the external sources came: {came}"
+            raise RuntimeError(_context.add_words(message))
         return next(iter(sizes.values()), self._max_batch_size)
 
     def _wrap(self, index, result, declared):

@@ -128,6 +128,11 @@ _OF_OPERATORS = (
         "without an `output_size`",
         "If the `output_size` is not specified, all the input samples must have the same shape.",
     ),
+    (
+        r"Crop\w*",
+        r"a crop window is placed at ([^\s,]+), expected 0 to 1",
+        r"Anchor for dimension 1 (or 0) \1 is out of range [0.0, 1.0]",
+    ),
     ("Pad", r"argument `align` is", "Values of `align` argument must be positive."),
     ("MFCC", r"axis (-?\d+) of a sample with (\d+) dimensions", r"Axis \1 is out of bounds [0,\2)"),
     ("MFCC", r"argument `axis` is -", "Provided axis cannot be negative"),
@@ -366,6 +371,10 @@ _GENERAL = (
     (
         r"The number of input samples: \d+, needs to be at least",
         'Assert on "num_shards_ <= Size()" failed: The number of input samples:',
+    ),
+    (
+        "all inputs of a batch need the same number of samples",
+        "External source must return outputs with consistent batch size.",
     ),
     (r"`(\w+)` is given together with `(\w+)`", r'"\1" and "\2" arguments are mutually exclusive'),
 )
