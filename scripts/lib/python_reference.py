@@ -60,6 +60,11 @@ MODULES = (
 # Classes and functions of modules that need PyTorch or JAX: read, not imported.
 PLUGINS = (
     ("gesso.plugin.pytorch", ("iterator.py", "data.py", "nodes.py")),
+    ("gesso.plugin.pytorch.experimental", ("proxy.py",)),
+    (
+        "gesso.torchvision",
+        ("compose.py", "geometry.py", "resize.py", "color.py", "values.py", "markers.py", "functional.py"),
+    ),
     ("gesso.plugin.jax", ("iterator.py", "clu.py", "decorator.py")),
 )
 PACKAGE = Path(__file__).resolve().parents[2] / "python"

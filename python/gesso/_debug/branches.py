@@ -20,10 +20,7 @@ def _flags(predicate):
 def _part(batch, which):
     infos = batch._infos
     made = type(batch)._of(
-        [batch._data[i] for i in which],
-        batch.layout(),
-        batch.dtype,
-        [infos[i] for i in which] if infos else None,
+        [batch._data[i] for i in which], batch.layout(), batch.dtype, [infos[i] for i in which] if infos else None
     )
     made._ndim = batch.ndim()
     return made

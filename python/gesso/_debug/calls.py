@@ -1,5 +1,5 @@
-"""`Calls`: the operators of a definition in debug mode, in the order in which it calls them. `call` is what functions of
-operators come to instead of adding to a graph."""
+"""`Calls`: the operators of a definition in debug mode, in the order in which it calls them. `call` is what functions
+of operators come to instead of adding to a graph."""
 
 import inspect
 import random
@@ -11,9 +11,7 @@ from .call import Call
 from .given import BATCH, CONSTANT, SET, classify
 from .node import DataNodeDebug
 
-_ORDER = (
-    "Unexpected operator '{}'. Debug mode does not support changing the order of operators executed within the pipeline."
-)
+_ORDER = "Unexpected operator '{}'. Debug mode does not support changing the order of operators executed within the pipeline."
 _NOT_OURS = (
     "Debug mode with conditional execution (when `enable_conditionals=True`) doesn't allow for modification of operator outputs by "
     "libraries other than DALI or using the TensorLists extracted via `.get()` as inputs. Expected `DataNodeDebug` as an input, got {} at {}."

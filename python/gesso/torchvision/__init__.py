@@ -1,4 +1,4 @@
-"""Transforms with torchvision's names and arguments, composed into one pipeline: `Compose([Resize(256), CenterCrop(224)])`.
+"""Transforms with torchvision's names and arguments, composed into one pipeline: `Compose([Resize(256), Pad(4)])`.
 
 Pillow's images become images, PyTorch's tensors tensors. What is not random has the pixels of torchvision: those of
 Pillow for images, those of its tensors for tensors. docs/guides/from-torchvision.md says where they differ."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .. import fn
+from .. import exact_augment, fn
 from .._conditionals.runtime import if_expression
 from .._tensors.enums import DALIDataType
 from ..math import floor
@@ -99,8 +99,8 @@ def _drawn(low, high):
 
 
 class ColorJitter(Transform):
-    """Brightness, contrast, saturation and hue that vary: each by a factor around 1 or from (min, max), the hue by a
-    part of a turn. As in DALI all are one matrix of colours, which turns hues in YIQ: not the pixels of torchvision."""
+    """Brightness, contrast, saturation and hue that vary, in random order: each by a factor around 1 or from (min,
+    max), the hue by a part of a turn. Of floats, and on a GPU, all are one matrix of colours, as in DALI."""
 
     def __init__(self, brightness=0.0, contrast=0.0, saturation=0.0, hue=0.0, device="cpu"):
         super().__init__(device)
@@ -108,13 +108,28 @@ class ColorJitter(Transform):
         self.saturation, self.hue = _factors(saturation, "saturation"), _turns(hue)
 
     def _run(self, node, picture):
-        if not picture.is_image:
-            node = fn.transpose(node, perm=[1, 2, 0])
-        node = fn.color_twist(
+        node = picture.interleaved(node)
+        node = self._exact(node, picture) if picture.is_exact(self.device) else self._twisted(node)
+        return picture.restored(node), picture
+
+    def _exact(self, node, picture):
+        ranges = {
+            "brightness": self.brightness,
+            "contrast": self.contrast,
+            "saturation": self.saturation,
+            "hue": self.hue,
+        }
+        for name, keeps in (("brightness", 1), ("contrast", 1), ("saturation", 1), ("hue", 0)):
+            if ranges[name] == (keeps, keeps):
+                del ranges[name]
+        arithmetic = "pillow" if picture.is_image else "torchvision-v2"
+        return exact_augment.color_jitter(node, **ranges, arithmetic=arithmetic)
+
+    def _twisted(self, node):
+        return fn.color_twist(
             node,
             brightness=_drawn(*self.brightness),
             contrast=_drawn(*self.contrast),
             saturation=_drawn(*self.saturation),
             hue=_drawn(*(360 * turn for turn in self.hue)),
         )
-        return node if picture.is_image else fn.transpose(node, perm=[2, 0, 1]), picture

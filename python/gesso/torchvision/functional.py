@@ -81,15 +81,7 @@ def crop(inpt, top, left, height, width, device="cpu"):
 
 
 def resized_crop(
-    inpt,
-    top,
-    left,
-    height,
-    width,
-    size,
-    interpolation=InterpolationMode.BILINEAR,
-    antialias=True,
-    device="cpu",
+    inpt, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True, device="cpu"
 ):
     """`crop`, then `resize`."""
     then = Resize(size, interpolation, None, antialias, device)

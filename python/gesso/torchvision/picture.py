@@ -26,6 +26,18 @@ class Picture(NamedTuple):
         """Which dimensions are height and width."""
         return [0, 1] if self.is_image else [1, 2]
 
+    def is_exact(self, device):
+        """Whether operators take them that have the library's pixels: colours of 8 bits, on a CPU."""
+        return self.dtype == DALIDataType.UINT8 and self.channels == 3 and device == "cpu"
+
+    def interleaved(self, node):
+        """The channels of each pixel side by side."""
+        return node if self.is_image else fn.transpose(node, perm=[1, 2, 0])
+
+    def restored(self, node):
+        """What `interleaved` gave, in their own order again."""
+        return node if self.is_image else fn.transpose(node, perm=[2, 0, 1])
+
     def sides(self, node):
         """The height and the width of each sample."""
         shape = fn.shapes(node)

@@ -93,9 +93,7 @@ class Resize(Transform):
     """A picture of `size`: (height, width), or the length of the shorter side, or None and `max_size`, that of the
     longer one. `max_size`: the most that the longer side may have. `antialias`: of tensors; images always are."""
 
-    def __init__(
-        self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True, device="cpu"
-    ):
+    def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True, device="cpu"):
         super().__init__(device)
         self.size, self.max_size = _checked_size(size, max_size), max_size
         self.interpolation, self.antialias = interpolation_of(interpolation), antialias
@@ -134,9 +132,9 @@ class Resize(Transform):
 
     def _by_bytes(self, node, picture):
         """The nearest pixels, whatever their type: each is moved as its bytes."""
-        node = fn.reinterpret(fn.transpose(node, perm=[1, 2, 0]), dtype=DALIDataType.UINT8, layout="HWC")
+        node = fn.reinterpret(picture.interleaved(node), dtype=DALIDataType.UINT8, layout="HWC")
         node = fn.resize(node, arithmetic="torchvision", filter=_FILTERS[self.interpolation], **self._sizes())
-        return fn.transpose(fn.reinterpret(node, dtype=picture.dtype, layout="HWC"), perm=[2, 0, 1])
+        return picture.restored(fn.reinterpret(node, dtype=picture.dtype, layout="HWC"))
 
 
 class RandomResizedCrop(Transform):

@@ -1,9 +1,11 @@
 """`Normalize` and `GaussianBlur`."""
 
+import math
 from collections.abc import Sequence
 from numbers import Number
 
 import numpy as np
+import torch
 
 from .. import fn
 from .._authoring.constants import Constant
@@ -55,9 +57,25 @@ def _checked_kernel(kernel_size):
     return (sizes * 2)[:2][::-1]
 
 
+def _weights(size, sigma):
+    """A row of a Gaussian, as torchvision computes it."""
+    end = (size - 1) / (2 * math.sqrt(2))
+    places = torch.linspace(-end, end, steps=size) / sigma
+    return torch.softmax(-places.pow(2), dim=0).tolist()
+
+
+def _blurred(node, picture, sizes, sigmas, device):
+    """A blur whose rows and columns have sizes and sigmas of their own, both (height's, width's)."""
+    if not picture.is_exact(device):
+        return fn.gaussian_blur(node, window_size=sizes, sigma=sigmas)
+    along_y, along_x = (np.array(_weights(*each), np.float32) for each in zip(sizes, sigmas))
+    weights = {"weights_x": Constant(along_x), "weights_y": Constant(along_y)}
+    return picture.restored(fn.gesso.blur(picture.interleaved(node), **weights))
+
+
 class GaussianBlur(Transform):
     """A blur by a Gaussian of `kernel_size`, one number or (width, height); its `sigma` is a number, or drawn from
-    (min, max). Its floats differ from torchvision's in the last bits."""
+    (min, max). Colours of 8 bits with one `sigma` have torchvision's pixels; floats differ in the last bits."""
 
     def __init__(self, kernel_size, sigma=(0.1, 2.0), device="cpu", seed=-1):
         super().__init__(device)
@@ -71,8 +89,10 @@ class GaussianBlur(Transform):
 
     def _run(self, node, picture):
         low, high = self.sigma
+        if low == high:
+            return _blurred(node, picture, self.kernel_size, (low, low), self.device), picture
         seed = {"seed": self.seed} if self.seed >= 0 else {}
-        sigma = low if low == high else fn.random.uniform(range=[low, high], **seed)
+        sigma = fn.random.uniform(range=[low, high], **seed)
         return fn.gaussian_blur(node, window_size=self.kernel_size, sigma=sigma), picture
 
 
@@ -92,4 +112,4 @@ class FixedBlur(Transform):
         self.sigma = (sigmas * 2)[:2][::-1]
 
     def _run(self, node, picture):
-        return fn.gaussian_blur(node, window_size=self.kernel_size, sigma=self.sigma), picture
+        return _blurred(node, picture, self.kernel_size, self.sigma, self.device), picture

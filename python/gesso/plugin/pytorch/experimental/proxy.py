@@ -30,6 +30,8 @@ def _serve(server, stops):
         if at_hand is None:
             return
         at_hand.step()
+        # While it waits for nothing else, others may drop the server.
+        del at_hand
     at_hand = server()
     if at_hand is not None:
         at_hand.finish()

@@ -9,7 +9,6 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from ...._tensors.feeding import to_array
 
-
 # Bytes that tell a run from others of its process.
 _RANDOM = 16
 
