@@ -1,20 +1,20 @@
-// What stands in for elements outside of an image.
+// What stands in for elements outside of an image. Behind the layout of a kernel, which has the enum.
 
 // Where position `at` is taken from in a dimension of `extent`; -1: from nowhere.
-__device__ inline int source_of(int at, int extent, uint32_t border) {
+__device__ inline int source_of(int at, int extent, Border border) {
   if (at >= 0 && at < extent) return at;
   int period;
   switch (border) {
-    case 1: return at < 0 ? 0 : extent - 1;
-    case 2:
+    case CLAMP: return at < 0 ? 0 : extent - 1;
+    case REFLECT_1001:
       period = 2 * extent;
       at = (at % period + period) % period;
       return min(at, period - 1 - at);
-    case 3:
+    case REFLECT_101:
       period = extent > 1 ? 2 * extent - 2 : 1;
       at = (at % period + period) % period;
       return min(at, period - at);
-    case 4: return (at % extent + extent) % extent;
+    case WRAP: return (at % extent + extent) % extent;
     default: return -1;
   }
 }

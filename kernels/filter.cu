@@ -1,8 +1,9 @@
 // Images correlated with a rectangle of weights. FROM and TO are the types; a row of the table is an image.
 #include "common.cuh"
-#include "border.cuh"
 
 #include "layouts/filter.cuh"
+
+#include "border.cuh"
 
 extern "C" __global__ void filter(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

@@ -5,8 +5,6 @@
 // Outputs are dense, so that neighbouring threads write neighbouring words of 8 bytes.
 #include "common.cuh"
 
-enum Border : uint32_t { FILL, CLAMP, REFLECT_1001, REFLECT_101, WRAP };
-
 #include "layouts/gather.cuh"
 
 constexpr uint32_t CHUNK = 8 / sizeof(TO);

@@ -1,11 +1,13 @@
 // Medians of windows around every pixel, whose edges are repeated outside. ELEMENT is the type; a row of the table is
 // an image.
 #include "common.cuh"
-#include "border.cuh"
 
 #include "layouts/median.cuh"
 
 constexpr int BITS = 8 * sizeof(ELEMENT);
+
+// The position nearest to `at` in a dimension of `extent`.
+__device__ inline int nearest(int at, int extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
 
 // Numbers without a sign in the order of the elements, and back.
 __device__ inline uint32_t key_of(uint8_t v) { return v; }
@@ -55,9 +57,9 @@ extern "C" __global__ void median(const Row *rows, uint32_t count, NoParams) {
       const uint32_t tried = key | 1u << bit;
       int below = 0;
       for (int j = 0; j < row.window[1]; j++) {
-        const int from_y = source_of(y + j - row.window[1] / 2, row.size[1], 1);
+        const int from_y = nearest(y + j - row.window[1] / 2, row.size[1]);
         for (int k = 0; k < row.window[0]; k++) {
-          const int from_x = source_of(x + k - row.window[0] / 2, row.size[0], 1);
+          const int from_x = nearest(x + k - row.window[0] / 2, row.size[0]);
           below += key_of(row.from[((uint64_t)from_y * row.size[0] + from_x) * row.channels + c]) < tried;
         }
       }

@@ -1,8 +1,9 @@
 // The largest or smallest value under a rectangle. ELEMENT is the type; a row of the table is an image.
 #include "common.cuh"
-#include "border.cuh"
 
 #include "layouts/morphology.cuh"
+
+#include "border.cuh"
 
 extern "C" __global__ void morphology(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

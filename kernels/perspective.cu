@@ -1,10 +1,11 @@
 // Images seen through a projective map, to the SAMPLING of src/cpu/perspective.rs: 0 nearest, 1 linear, 2 cubic, in the
 // host's arithmetic. ELEMENT is the type; a row of the table is an image.
 #include "common.cuh"
-#include "border.cuh"
 #include "weights.cuh"
 
 #include "layouts/perspective.cuh"
+
+#include "border.cuh"
 
 struct Place {
   float x, y;

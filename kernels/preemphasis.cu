@@ -2,8 +2,6 @@
 // in; a row of the table is a signal.
 #include "common.cuh"
 
-enum Border : uint32_t { CLAMP, REFLECT, ZERO };
-
 #include "layouts/preemphasis.cuh"
 
 extern "C" __global__ void preemphasis(const Row *rows, uint32_t count, Params params) {

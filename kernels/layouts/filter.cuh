@@ -15,7 +15,9 @@ struct Row {
 };
 static_assert(sizeof(Row) == 72, "Row has another size in Rust");
 
+enum Border : uint32_t { FILL = 0, CLAMP = 1, REFLECT_1001 = 2, REFLECT_101 = 3, WRAP = 4 };
+
 struct Params {
-  uint32_t border;
+  Border border;
 };
 static_assert(sizeof(Params) == 4, "Params has another size in Rust");

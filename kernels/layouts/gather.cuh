@@ -21,6 +21,8 @@ struct Row {
 };
 static_assert(sizeof(Row) == 248, "Row has another size in Rust");
 
+enum Border : uint32_t { FILL = 0, CLAMP = 1, REFLECT_1001 = 2, REFLECT_101 = 3, WRAP = 4 };
+
 struct Params {
   Border border;
 };

@@ -12,8 +12,10 @@ struct Row {
 };
 static_assert(sizeof(Row) == 48, "Row has another size in Rust");
 
+enum Border : uint32_t { FILL = 0, CLAMP = 1, REFLECT_1001 = 2, REFLECT_101 = 3, WRAP = 4 };
+
 struct Params {
-  uint32_t border;
+  Border border;
   uint32_t smallest;
 };
 static_assert(sizeof(Params) == 8, "Params has another size in Rust");

@@ -10,6 +10,8 @@ struct Row {
 };
 static_assert(sizeof(Row) == 32, "Row has another size in Rust");
 
+enum Border : uint32_t { CLAMP = 0, REFLECT = 1, ZERO = 2 };
+
 struct Params {
   Border border;  // what comes before the first element: itself, the second, or silence
 };

@@ -25,17 +25,16 @@ die() {
   exit 1
 }
 
-# Seconds since the epoch, with milliseconds, for `elapsed`.
+# Milliseconds since the epoch, for `elapsed`.
 now() { date +%s%3N; }
-elapsed() {
-  local ms=$(($(now) - $1))
-  printf '%d.%d s' $((ms / 1000)) $((ms % 1000 / 100))
-}
+elapsed() { seconds $(($(now) - $1)); }
+# seconds MILLISECONDS
+seconds() { printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 
 # step WHAT COMMAND...: runs the command with its output in a log; says what it does, that it still does it every ten
-# seconds, and how long it took. When it fails, shows the log's end and leaves.
+# seconds, and how long it took. When it fails, shows the log's end and leaves. STEP_LOG names another log.
 step() {
-  local what="$1" log="$CACHE/setup.log" began pulse status=0
+  local what="$1" log="${STEP_LOG:-$CACHE/setup.log}" began pulse status=0
   shift
   began=$(now)
   printf '==> %s\n' "$what"
@@ -53,7 +52,7 @@ step() {
   wait "$pulse" 2>/dev/null || true
   if ((status != 0)); then
     tail -n 30 "$log" >&2
-    die "$what failed with status $status; all of its output is in .cache/setup.log"
+    die "$what failed with status $status; all of its output is in ${log#"$ROOT/"}"
   fi
   printf '    done in %s\n' "$(elapsed "$began")"
 }

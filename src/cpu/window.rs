@@ -59,19 +59,6 @@ pub enum Outside {
     Border(Border),
 }
 
-impl Outside {
-    /// Its number in `kernels/border.cuh`.
-    pub fn on_device(self) -> u32 {
-        match self {
-            Outside::Fill => 0,
-            Outside::Border(Border::Clamp) => 1,
-            Outside::Border(Border::Reflect1001) => 2,
-            Outside::Border(Border::Reflect101) => 3,
-            Outside::Border(Border::Wrap) => 4,
-        }
-    }
-}
-
 /// Neighbours in the window that are neighbours in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {

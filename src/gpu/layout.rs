@@ -1,6 +1,6 @@
-//! Structs and constants that kernels have too, declared here once: the macros `device_struct` and
-//! `device_constants` make what Rust uses and its text in C++, so that the two cannot differ. It must not know which
-//! structs there are.
+//! Structs, enums and constants that kernels have too, declared here once: the macros `device_struct`, `device_enum`
+//! and `device_constants` make what Rust uses and its text in C++, so that the two cannot differ. It must not know
+//! which structs there are.
 //!
 //! ```text
 //! device_struct! {                         struct Row {
@@ -96,7 +96,7 @@ impl Hash for Header {
     }
 }
 
-/// A struct in C++.
+/// A struct or an enum in C++.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StructText {
     name: &'static str,
@@ -108,6 +108,13 @@ impl StructText {
     pub fn new(name: &'static str, base: Option<&str>) -> Self {
         let base = base.map(|base| format!(" : {base}")).unwrap_or_default();
         Self { name, text: format!("struct {name}{base} {{\n") }
+    }
+
+    /// An enum whose constants have these numbers.
+    pub fn of_enum(name: &'static str, constants: &[(&str, u32)]) -> Self {
+        let constants: Vec<String> =
+            constants.iter().map(|(name, number)| format!("{name} = {number}")).collect();
+        Self { name, text: format!("enum {name} : uint32_t {{ {} }};\n", constants.join(", ")) }
     }
 
     /// One more field of type `T`; `pointer` is its type in C++ where that is another, as of an address.
@@ -219,6 +226,43 @@ macro_rules! device_struct {
 }
 pub(crate) use device_struct;
 
+/// Declares an enum in Rust, and its text in C++ under the name behind `as`; the constants have their names in C++
+/// behind `as`, too. A field that holds such a number is `u32 = "Border" of TheEnum`.
+macro_rules! device_enum {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis enum $name:ident as $device:ident {
+            $($(#[doc = $comment:literal])* $variant:ident as $constant:ident),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u32)]
+        $vis enum $name {
+            $($(#[doc = $comment])* $variant),*
+        }
+
+        impl $name {
+            /// What a kernel knows it by.
+            $vis fn number(self) -> u32 {
+                self as u32
+            }
+        }
+
+        impl $crate::gpu::layout::DeviceType for $name {
+            const NAME: &'static str = stringify!($device);
+
+            fn add(structs: &mut Vec<$crate::gpu::layout::StructText>) {
+                if !$crate::gpu::layout::has(structs, Self::NAME) {
+                    let constants = [$((stringify!($constant), Self::$variant.number())),*];
+                    structs.push($crate::gpu::layout::StructText::of_enum(Self::NAME, &constants));
+                }
+            }
+        }
+    };
+}
+pub(crate) use device_enum;
+
 /// Declares constants in Rust, and a function `constants` that makes their text in C++. `as "int"` behind a type is
 /// that in C++, where it is another.
 macro_rules! device_constants {
@@ -285,6 +329,21 @@ mod tests {
         }
     }
 
+    device_enum! {
+        /// What a field holds.
+        enum Kind as Sort {
+            Small as SMALL,
+            /// More than a hand.
+            Large as LARGE,
+        }
+    }
+
+    device_struct! {
+        struct Sorted as Sorted {
+            sort: u32 = "Sort" of Kind,
+        }
+    }
+
     device_constants! {
         fn constants;
         /// Threads of a block.
@@ -333,6 +392,15 @@ mod tests {
         assert!(places.is_sorted(), "{text}");
         assert!(text.contains("sizeof(Longer) == 72"), "{text}");
         assert_eq!(text.matches("struct Axis {").count(), 1);
+    }
+
+    #[test]
+    fn an_enum_stands_before_the_struct_that_has_it() {
+        let expected =
+            "enum Sort : uint32_t { SMALL = 0, LARGE = 1 };\n\nstruct Sorted {\n  Sort sort;\n};\n";
+        let text = text::<Sorted, Sorted>();
+        assert!(text.starts_with(expected), "{text}");
+        assert_eq!([Kind::Small, Kind::Large].map(Kind::number), [0, 1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pictures that a device decodes, beside a host that upsamples chroma as the device does: DALI's recorded answers are
-//! compared on average only, so beside those a picture may be off by a pixel and nobody sees it. Files that are moved to
-//! a device upsample smoothly there, as on a host. For files made for a device, which do not, its own threads decode in
-//! place of the SMs.
+//! compared on average only, so beside those a picture may be off by a pixel and nobody sees it. Files that are moved
+//! to a device upsample smoothly there, as on a host. For files made for a device, which do not, its own threads decode
+//! in place of the SMs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-"""Structs and constants that kernels share with Rust, as kernels/layouts/ has them: who makes rows in Python takes
-names, places and numbers from there."""
+"""Structs, enums and constants that kernels share with Rust, as kernels/layouts/ has them: who makes rows in Python
+takes names, places and numbers from there."""
 
 import functools
 import re
@@ -13,14 +13,16 @@ TYPES = {"float": "f4", "double": "f8", "Border": "u4"} | {
 }
 CONSTANT = re.compile(r"^constexpr \w+ (\w+) = (-?\d+);$", re.M)
 STRUCT = re.compile(r"^struct (\w+)(?: : (\w+))? \{\n(.*?)^\};\nstatic_assert\(sizeof\(\w+\) == (\d+),", re.M | re.S)
+ENUM = re.compile(r"^enum \w+ : uint32_t \{ (.*) \};$", re.M)
 FIELD = re.compile(r"^  (.*?)(\w+)((?:\[\d+\])*);", re.M)
 
 
 class Layout:
-    """The structs and the constants of a header's text."""
+    """The structs and the constants of a header's text, with those of its enums."""
 
     def __init__(self, text):
-        self.constants = {name: int(value) for name, value in CONSTANT.findall(text)}
+        numbered = [part.split(" = ") for constants in ENUM.findall(text) for part in constants.split(", ")]
+        self.constants = {name: int(value) for name, value in [*CONSTANT.findall(text), *numbered]}
         self.structs = {}
         for name, base, fields, size in STRUCT.findall(text):
             made = list(self.structs[base].descr) if base else []

@@ -43,7 +43,7 @@ def test_decibels_of_the_largest(tmp_path):
 # ---- preemphasis
 
 
-@pytest.mark.parametrize("border", [0, 1, 2])
+@pytest.mark.parametrize("border", ["CLAMP", "REFLECT", "ZERO"])
 @pytest.mark.parametrize(
     "source,target", [("uint8_t", "float"), ("float", "int16_t"), ("double", "double"), ("int16_t", "uint8_t")]
 )
@@ -59,9 +59,11 @@ def test_preemphasis(kernel, source, target, border):
     for length, coefficient in ((0, 0.5), (1, 0.5), (50, -0.97), (50, 0)):
         values = (signal(length) * 90).astype(np.int64).astype(TYPES[source])
         out = np.zeros(length, TYPES[target])
-        run((address(out), address(values), length, coefficient, 0), param=(border,))
+        run((address(out), address(values), length, coefficient, 0), param=(layout("preemphasis").constants[border],))
         first = (
-            [0.0] if border == 2 or length == 0 else values[[min(1, length - 1) if border == 1 else 0]].astype(float)
+            [0.0]
+            if border == "ZERO" or length == 0
+            else values[[min(1, length - 1) if border == "REFLECT" else 0]].astype(float)
         )
         before = np.concatenate([first, values.astype(float)])[:length]
         expected = values - np.float32(coefficient).astype(float) * before

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 from emulator import needs_compiler
+from layouts import layout
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "int32_t": np.int32, "float": np.float32}
+
+# The numbers of what stands outside of an image, by name, and what numpy calls it.
+BORDERS = [
+    ("FILL", "constant"),
+    ("CLAMP", "edge"),
+    ("REFLECT_1001", "symmetric"),
+    ("REFLECT_101", "reflect"),
+    ("WRAP", "wrap"),
+]
 
 pytestmark = needs_compiler
 
@@ -130,7 +140,7 @@ def test_convolution(kernel, taps):
     close(out, 0.75 * expected)
 
 
-@pytest.mark.parametrize("border,mode", [(0, "constant"), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])
+@pytest.mark.parametrize("border,mode", BORDERS)
 def test_filter(kernel, border, mode):
     image, weights = noise(9, 11, 2), np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
     out, fill = np.zeros(image.shape, np.float32), np.array([7], np.uint8)
@@ -140,25 +150,36 @@ def test_filter(kernel, border, mode):
         params="border",
         FROM="uint8_t",
         TO="float",
-    )((address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=(border,))
+    )(
+        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0),
+        param=(layout("filter").constants[border],),
+    )
     padded = np.pad(
-        image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {})
+        image.astype(np.float64),
+        ((1, 1), (2, 1), (0, 0)),
+        mode,
+        **(dict(constant_values=7) if border == "FILL" else {}),
     )
     close(out, sum(weights[j, k] * padded[j : j + 9, k : k + 11] for j in range(3) for k in range(4)))
 
 
 @pytest.mark.parametrize("ctype", ["uint8_t", "float"])
 @pytest.mark.parametrize("smallest", [0, 1])
-@pytest.mark.parametrize("border, mode", [(0, None), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])
+@pytest.mark.parametrize("border,mode", BORDERS)
 def test_morphology(kernel, border, mode, smallest, ctype):
     image = noise(9, 11, 2, dtype=TYPES[ctype])
     out = np.zeros_like(image)
     morphology = kernel(
         "morphology", "to from size mask before channels unused", params="border smallest", ELEMENT=ctype
     )
-    morphology((address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(border, smallest))
+    morphology(
+        (address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0),
+        param=(layout("morphology").constants[border], smallest),
+    )
     neutral = image.max() if smallest else image.min()
-    padded = np.pad(image, ((1, 1), (2, 1), (0, 0)), **(dict(mode=mode) if mode else dict(constant_values=neutral)))
+    padded = np.pad(
+        image, ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=neutral) if border == "FILL" else {})
+    )
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 4), (0, 1))
     np.testing.assert_array_equal(out, (windows.min if smallest else windows.max)((-2, -1)))
 

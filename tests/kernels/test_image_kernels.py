@@ -191,7 +191,13 @@ def test_jitter(kernel):
 # ---- projections
 
 PROJECT = "to from matrix pixels source width channels is_coarse border fill"
-BORDERS = ["constant", "replicate", "reflect", "reflect_101", "wrap"]
+BORDERS = {
+    "constant": "FILL",
+    "replicate": "CLAMP",
+    "reflect": "REFLECT_1001",
+    "reflect_101": "REFLECT_101",
+    "wrap": "WRAP",
+}
 MATRIX = np.array([1.1, 0.2, -3.0, -0.1, 0.9, 2.0, 0.001, -0.002, 1.0], np.float32).reshape(3, 3)
 
 
@@ -224,7 +230,7 @@ def projected(kernel, images, maps, sampling, border, sizes, fill=(0,) * 4, plan
                     width,
                     channels,
                     coarse,
-                    BORDERS.index(border),
+                    layout("perspective").constants[BORDERS[border]],
                     *fill,
                 )
             )

@@ -78,6 +78,11 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Bytes in use.
+pub(crate) fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
 /// Nobody counts until this is dropped.
 pub(crate) fn nobody_counts() -> std::sync::MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

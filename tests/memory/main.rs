@@ -2,12 +2,15 @@
 //! of changed ones, and of hostile ones. And no file makes one ask for more at once than was told, in a way that would
 //! end the process.
 //!
+//! And what an instance of a pipeline took comes back.
+//!
 //! `GESSO_PRICED=FOLDER` measures the files of a folder too, and prints all figures.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod counting;
 mod failing;
 mod files;
+mod instances;
 #[path = "../cpu/npz.rs"]
 mod npz;
 

@@ -66,6 +66,26 @@ fn an_output_of_another_type_than_configured_is_answered_as_it_is() {
 }
 
 #[test]
+fn inputs_of_other_numbers_of_samples_fail_their_request_alone() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let (model, instance) = ready(&host, &plugin, "through", THROUGH);
+    let image = host.input("image", UINT8, &[1, 1, 2, 1], &[(0, &[1, 2])]);
+    let raw = host.input("raw", UINT8, &[2, 3], &[(0, &[7, 8, 9, 7, 8, 9])]);
+    let wrong = host.request_of("wrong", vec![image, raw], &["pixels"]);
+    plugin.execute(instance, &mut [wrong, both(&host, "right", &["pixels"])]).unwrap();
+    plugin.instance_finalize(instance).unwrap();
+    plugin.model_finalize(model).unwrap();
+    let book = book();
+    let failed = book.answers[0].failure.as_ref().unwrap();
+    assert_eq!(failed.code, code::INVALID_ARG);
+    let text = "input `raw` has 2 samples, expected 1 as the inputs before it";
+    assert!(failed.text.contains(text), "{}", failed.text);
+    assert_eq!(book.answers[1].outputs[0].bytes, [2, 1]);
+    drop(book);
+    host.assert_clean();
+}
+
+#[test]
 fn what_the_pipelines_author_did_not_declare_is_not_enforced() {
     let (host, plugin) = (Host::start(), Plugin::load());
     plugin.initialize(host.backend()).unwrap();

@@ -11,9 +11,9 @@
 //! to what an H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower
 //! this device is.
 //!
-//! A batch that the SMs finish clearly sooner than the engines is theirs. Else engines and threads start together, so it
-//! is done when the slower one is: images move from the engines to the threads as long as the threads are done first. A
-//! batch that the engines finish before a thread has decoded one image stays with them.
+//! A batch that the SMs finish clearly sooner than the engines is theirs. Else engines and threads start together, so
+//! it is done when the slower one is: images move from the engines to the threads as long as the threads are done
+//! first. A batch that the engines finish before a thread has decoded one image stays with them.
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::gpu_io::GpuCx;
+use crate::operator::shared::border::DeviceBorder;
 use crate::tensor::DType;
 
 /// Dimensions of a copy after those are joined that are one in the input too. An image has two, a window of every
@@ -73,7 +74,7 @@ device_struct! {
 
 device_struct! {
     struct Params as Params {
-        border: u32 = "Border",
+        border: u32 = "Border" of DeviceBorder,
     }
 }
 
@@ -172,13 +173,7 @@ impl Gather {
     /// # Errors
     /// Those of [`GpuCx::launch`].
     pub(crate) fn launch(&self, cx: &mut GpuCx<'_>, rows: &[Row]) -> Result<()> {
-        let border = match self.outside {
-            Outside::Fill => 0,
-            Outside::Border(Border::Clamp) => 1,
-            Outside::Border(Border::Reflect1001) => 2,
-            Outside::Border(Border::Reflect101) => 3,
-            Outside::Border(Border::Wrap) => 4,
-        };
+        let border = DeviceBorder::from(self.outside).number();
         let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
         cx.launch(&self.spec, (most * self.to_size).div_ceil(CHUNK_BYTES), &Params { border }, rows)
     }

@@ -2,6 +2,7 @@
 //! samples.
 
 pub(crate) mod axes;
+pub(crate) mod border;
 pub(crate) mod boxes;
 pub(crate) mod dtypes;
 pub(crate) mod gather;

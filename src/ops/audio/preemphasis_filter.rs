@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::gpu::layout::device_struct;
+use crate::gpu::layout::{device_enum, device_struct};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -14,12 +14,16 @@ use crate::operator::{
 use crate::ops::math::cast;
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType, View, ViewMut};
 
-/// What comes before the first element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Border {
-    Clamp,
-    Reflect,
-    Zero,
+device_enum! {
+    /// What comes before the first element.
+    enum Border as Border {
+        /// Itself.
+        Clamp as CLAMP,
+        /// The second.
+        Reflect as REFLECT,
+        /// Silence.
+        Zero as ZERO,
+    }
 }
 
 struct PreemphasisFilter {
@@ -199,12 +203,7 @@ impl Operator for PreemphasisFilter {
             Ok(Row { to: sample.target(0)?, from: sample.source(0)?, elements, coefficient, unused: 0 })
         });
         let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
-        let border = match self.border {
-            Border::Clamp => 0,
-            Border::Reflect => 1,
-            Border::Zero => 2,
-        };
-        cx.launch(&kernel(from, self.dtype), most, &Params { border }, &rows)
+        cx.launch(&kernel(from, self.dtype), most, &Params { border: self.border.number() }, &rows)
     }
 }
 
@@ -222,7 +221,7 @@ device_struct! {
 device_struct! {
     struct Params as Params {
         /// what comes before the first element: itself, the second, or silence
-        border: u32 = "Border",
+        border: u32 = "Border" of Border,
     }
 }
 

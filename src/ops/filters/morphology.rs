@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::shared::border::DeviceBorder;
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
@@ -285,7 +286,7 @@ impl Operator for Morphology {
         });
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
         let params = Params {
-            border: self.outside.on_device(),
+            border: DeviceBorder::from(self.outside).number(),
             smallest: u32::from(self.wanted == Extreme::Smallest),
         };
         cx.launch(&kernel(dtype), most, &params, &rows)
@@ -308,7 +309,7 @@ device_struct! {
 
 device_struct! {
     struct Params as Params {
-        border: u32,
+        border: u32 = "Border" of DeviceBorder,
         smallest: u32,
     }
 }

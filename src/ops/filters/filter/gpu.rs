@@ -5,6 +5,7 @@ use crate::cpu::window::Outside;
 use crate::error::Result;
 use crate::gpu::KernelSpec;
 use crate::gpu::layout::device_struct;
+use crate::operator::shared::border::DeviceBorder;
 use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
@@ -28,7 +29,7 @@ device_struct! {
 
 device_struct! {
     struct Params as Params {
-        border: u32,
+        border: u32 = "Border" of DeviceBorder,
     }
 }
 
@@ -75,6 +76,6 @@ pub(super) fn run(
         Ok((0..job.planes).map(row).collect::<Vec<_>>())
     });
     let rows: Vec<Row> = rows.into_iter().flatten().collect();
-    let border = outside.on_device();
+    let border = DeviceBorder::from(outside).number();
     cx.launch(&kernel(from, to), most, &Params { border }, &rows)
 }

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::layout::device_struct;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::args::numbers;
+use crate::operator::shared::border::DeviceBorder;
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
@@ -323,7 +324,7 @@ impl Operator for WarpPerspective {
                 width: job.to[0] as u32,
                 channels: job.channels as u32,
                 is_coarse: is_coarse(dtype, job).into(),
-                border: border_number(self.border),
+                border: DeviceBorder::from(self.border).number(),
                 fill: std::array::from_fn(|c| fill[(image % job.planes + c) % MAX_CHANNELS]),
             };
             let images =
@@ -350,20 +351,9 @@ device_struct! {
         channels: u32,
         /// places lie on a grid
         is_coarse: u32,
-        border: u32,
+        border: u32 = "Border" of DeviceBorder,
         /// for each channel, as an element holds it
         fill: [f32; MAX_CHANNELS],
-    }
-}
-
-/// As `kernels/border.cuh` numbers them.
-fn border_number(border: Border) -> u32 {
-    match border {
-        Border::Constant => 0,
-        Border::Replicate => 1,
-        Border::Reflect => 2,
-        Border::Reflect101 => 3,
-        Border::Wrap => 4,
     }
 }
 
