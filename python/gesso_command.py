@@ -1,5 +1,5 @@
-"""The program `gesso`: `serialize`, `compare` and `from` are Python's, all else the library's. Outside of the package,
-so that it starts without it and without numpy."""
+"""The program `gesso`: `serialize`, `compare`, `from` and `tokens` are Python's, all else the library's. Outside of the
+package, so that it starts without it and without numpy."""
 
 import ctypes
 import importlib
@@ -133,6 +133,8 @@ def main():
         return _package("gesso._comparison.command").main(arguments[1:])
     if arguments[:1] == ["from"]:
         return _package("gesso.convert.command").main(arguments[1:])
+    if arguments[:1] == ["tokens"]:
+        return _package("gesso.hf.tokens_command").main(arguments[1:])
     return _command_line(arguments)
 
 

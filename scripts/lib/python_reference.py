@@ -47,6 +47,7 @@ MODULES = (
     ),
     ("gesso.triton", None),
     ("gesso.convert", ("transformers", "timm", "torchvision", "ultralytics", "open_clip", "prove", "ConversionError")),
+    ("gesso.hf", ("ImageProcessor", "TokenCounter", "count_tokens")),
     ("gesso.augment", None),
     ("gesso.exact_augment", None),
     ("gesso.auto_aug.rand_augment", None),

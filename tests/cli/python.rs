@@ -1,5 +1,5 @@
-//! `gesso serialize` and `gesso compare`, which the Python package does: how the program finds an interpreter, and what
-//! it says without one.
+//! `gesso serialize`, `gesso compare` and `gesso tokens`, which the Python package does: how the program finds an
+//! interpreter, and what it says without one.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
@@ -37,6 +37,8 @@ fn the_interpreter_may_be_named_before_and_behind_the_program() {
     assert_eq!(out(&gesso(&["serialize", "x.py", "-o", "a.dali"], Some(&mine))), called);
     let compared = gesso(&["compare", "a.dali", "photos", "--python", &mine, "--reference", "pillow"], None);
     assert_eq!(out(&compared), format!("{mine}: {mine}: compare a.dali photos --reference pillow\n"));
+    let counted = gesso(&["tokens", "a.jpg", "--for", "model", "--python", &mine], None);
+    assert_eq!(out(&counted), format!("{mine}: {mine}: tokens a.jpg --for model\n"));
 }
 
 #[test]
@@ -50,7 +52,7 @@ fn without_the_package_an_error_says_how_to_name_an_interpreter() {
     let folder = Folder::new("serialize without");
     let bare = folder.write("bare", b"#!/bin/sh\nexec python3 -I -S \"$@\"\n");
     std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
-    for command in ["serialize", "compare"] {
+    for command in ["serialize", "compare", "tokens"] {
         let output = gesso(&[command, "x.py", "--python", &bare], None);
         let told = errors(&output);
         assert!(

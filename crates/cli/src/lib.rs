@@ -60,6 +60,8 @@ enum Command {
     Compare(python::Compare),
     #[command(disable_help_flag = true)]
     From(python::From),
+    #[command(disable_help_flag = true)]
+    Tokens(python::Tokens),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -136,5 +138,6 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Serialize(options) => python::serialize(options),
         Command::Compare(options) => python::compare(options),
         Command::From(options) => python::from(options),
+        Command::Tokens(options) => python::tokens(options),
     }
 }

@@ -1,5 +1,5 @@
-//! Commands that the Python package does: `gesso serialize`, `gesso compare` and `gesso from`. This only finds an
-//! interpreter that has it.
+//! Commands that the Python package does: `gesso serialize`, `gesso compare`, `gesso from` and `gesso tokens`. This only
+//! finds an interpreter that has it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -67,6 +67,17 @@ pub(crate) struct From {
     arguments: Vec<OsString>,
 }
 
+/// Print how many tokens images become for a vision-language model, from their headers. The Python package `gesso` does
+/// it.
+#[derive(Args)]
+pub(crate) struct Tokens {
+    #[command(flatten)]
+    by: By,
+    /// What the package's own command takes: `gesso tokens --help` tells.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
 /// Runs `gesso serialize`: becomes the interpreter.
 pub(crate) fn serialize(options: &Serialize) -> Result<Exit> {
     let python = options.by.python.as_os_str();
@@ -87,6 +98,11 @@ pub(crate) fn compare(options: &Compare) -> Result<Exit> {
 /// Runs `gesso from`: becomes the interpreter.
 pub(crate) fn from(options: &From) -> Result<Exit> {
     with_words("from", &options.by, &options.arguments)
+}
+
+/// Runs `gesso tokens`: becomes the interpreter.
+pub(crate) fn tokens(options: &Tokens) -> Result<Exit> {
+    with_words("tokens", &options.by, &options.arguments)
 }
 
 fn with_words(command: &str, by: &By, words: &[OsString]) -> Result<Exit> {

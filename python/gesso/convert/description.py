@@ -35,6 +35,11 @@ class TakeFrames:
 
 
 @dataclass(frozen=True)
+class TakePixels:
+    """Takes a decoded image, RGB, in place of a file."""
+
+
+@dataclass(frozen=True)
 class Scale:
     """Makes floats of bytes before they are resized."""
 

@@ -60,6 +60,15 @@ def read(path):
     return _json(path / _FILE)
 
 
+def read_around(path):
+    """The fields beside the image processor's: those of `processor_config.json` in a folder, or of a file that has an
+    image processor in it. Empty without one."""
+    path = Path(path)
+    file = path / _NESTED_FILE if path.is_dir() else path
+    values = _json(file) if file.is_file() else {}
+    return values if path.is_dir() and isinstance(values, dict) or _nested(values) is not None else {}
+
+
 def _nested(values):
     """The part of a processor's configuration that is of images or sounds, if there is one."""
     if not isinstance(values, dict):

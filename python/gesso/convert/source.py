@@ -74,6 +74,11 @@ class _Writer(TrainingSteps):
     def take_frames(self, _):
         self.call("images", "external_source", name=self.stage.input, dtype=Code("types.UINT8"), ndim=4, layout="FHWC")
 
+    def take_pixels(self, _):
+        source = {"name": self.stage.input, "dtype": Code("types.UINT8"), "ndim": 3, "layout": "HWC"}
+        device = None if self.stage.device == "cpu" else "gpu"
+        self.call("images", "external_source", **source, device=device)
+
     def scale(self, step):
         operation = "/ 255" if step.scaling == "divide" else f"* {step.factor!r}"
         self.line(f"images = fn.cast(images, dtype=types.FLOAT) {operation}")
@@ -258,6 +263,7 @@ class _Writer(TrainingSteps):
         return {
             steps.Decode: self.decode,
             steps.TakeFrames: self.take_frames,
+            steps.TakePixels: self.take_pixels,
             steps.Scale: self.scale,
             steps.CenterCrop: self.center_crop,
             steps.Border: self.border,
@@ -293,7 +299,7 @@ class _Writer(TrainingSteps):
                 step.write(self)
             else:
                 handlers[type(step)](step)
-            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in self.stage.extras:
+            if step is self.stage.steps[0] and "original_sizes" in self.stage.extras:
                 self.measure("original_sizes")
 
     def is_one(self, resize, crop):
