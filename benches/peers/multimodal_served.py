@@ -27,6 +27,7 @@ from PIL import Image, ImageOps
 from gesso.convert import hf_processors
 
 FIELDS = json.loads({fields!r})
+# Each output with the rank of one image's.
 OUTPUTS = {outputs!r}
 
 
@@ -41,9 +42,13 @@ class TritonPythonModel:
             file = backend.get_input_tensor_by_name(request, "IMAGE").as_numpy()[0].tobytes()
             image = ImageOps.exif_transpose(Image.open(io.BytesIO(file))).convert("RGB")
             found = self.processor(image, return_tensors="np")
-            tensors = [backend.Tensor(name, np.ascontiguousarray(found[name])[None]) for name in OUTPUTS]
+            tensors = [backend.Tensor(name, self.batch(found[name], rank)) for name, rank in OUTPUTS.items()]
             answers.append(backend.InferenceResponse(tensors))
         return answers
+
+    def batch(self, value, rank):
+        value = np.ascontiguousarray(value)
+        return value if value.ndim > rank else value[None]
 """
 TYPES = {"float32": "FP32", "int64": "INT64", "int32": "INT32", "uint8": "UINT8"}
 ROOM = 1 << 12
@@ -68,7 +73,8 @@ def repository(folder, made, fields, options):
     for name, (dtype, dims) in outputs.items():
         lines.append(f'output [ {{ name: "{name}" data_type: TYPE_{dtype} dims: {dims} }} ]')
     (folder / "python" / "config.pbtxt").write_text("\n".join(lines) + "\n")
-    text = PYTHON_MODEL.format(fields=json.dumps(fields), outputs=list(outputs))
+    ranks = {name: len(dims) for name, (_, dims) in outputs.items()}
+    text = PYTHON_MODEL.format(fields=json.dumps(fields), outputs=ranks)
     (folder / "python" / "1" / "model.py").write_text(text)
     return list(outputs)
 
@@ -134,7 +140,8 @@ def run(options, fields, paths, folder):
         address = server.http_url
         loads = {model: load(stack, address, model, files, sizes, options.clients) for model in ("gesso", "python")}
         for model, (answers, connections) in loads.items():
-            http_load.run(address, [connections[0]], count=1)
+            if errors := http_load.run(address, [connections[0]], count=1).errors:
+                raise RuntimeError(f"`{model}`: {errors[0]}")
             expected = [np.ascontiguousarray(value).tobytes() for value in largest[0]]
             assert answers.digest(0, first) == expected, f"`{model}` answers otherwise"
         print(f"{options.preset}, {options.clients} clients, {len(files)} files, {options.cores} cores for each model:")
