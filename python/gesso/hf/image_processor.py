@@ -32,7 +32,7 @@ class ImageProcessor:
         values, backend, _ = from_hf.given(processor, backend)
         name = from_hf_multimodal.class_of(values)
         if name is not None and name not in CLASSES:
-            raise ConversionError(f"`{name}` takes sounds, expected a processor of images")
+            raise ConversionError(f"`{name}` is served alone, expected one of {', '.join(sorted(CLASSES))}")
         _, self.backend = from_hf.name_and_backend(values, backend, CLASSES)
         self._values, self._lock, self._variants = values, threading.Lock(), {}
         self._pillow, self._num_threads = pillow or conversion.installed_pillow(), num_threads

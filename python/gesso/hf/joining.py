@@ -9,6 +9,8 @@ from .._tensors.device_array import on_host
 FOLLOWING = ("Qwen2VLImageProcessor", "GotOcr2ImageProcessor")
 #: Which classes pad what they make of images to the largest of a request, if `do_pad` says so.
 PADDING = ("LlavaNextImageProcessor", "PixtralImageProcessor")
+#: Those in front of vision-language models of which it is known how answers of several images are joined.
+MULTIMODAL = (*FOLLOWING, *PADDING, "Gemma3ImageProcessor")
 #: Outputs that a class has and a stage does not: zeros, one for each image.
 ZEROS = {"Gemma3ImageProcessor": ("num_crops",)}
 

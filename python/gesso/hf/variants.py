@@ -7,12 +7,9 @@ from ..convert import description as steps
 from ..convert.description import ConversionError
 from ..convert.fields import Fields
 from .engines import LARGEST_BATCH, Engines
-from .joining import PADDING
+from .joining import MULTIMODAL, PADDING
 
-CLASSES = {
-    **hf_classes.CLASSES,
-    **{name: made for name, made in from_hf_multimodal.CLASSES.items() if made[0] not in from_hf_multimodal.SOUNDS},
-}
+CLASSES = {**hf_classes.CLASSES, **{name: from_hf_multimodal.CLASSES[name] for name in MULTIMODAL}}
 # A field that a processor has for speed alone. Others without effect are no arguments of a call.
 _FOR_SPEED = "disable_grouping"
 
