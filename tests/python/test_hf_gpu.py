@@ -16,7 +16,7 @@ if not engine.has_gpu():
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data" / "multimodal"))
 
-import definitions  # noqa: E402
+import definitions
 
 SIZES = ((97, 61), (333, 500), (240, 200))
 NAMES = ("qwen2-vl", "llava-next", "internvl", "pixtral", "gemma3")
