@@ -17,7 +17,7 @@ def pipeline(rule):
     made = Pipeline(batch_size=LARGEST_BATCH, num_threads=1, prefetch_queue_depth=1)
     with made:
         encoded = fn.external_source(name=INPUT, dtype=types.UINT8, ndim=1)
-        count = rule.count(fn.peek_image_shape(encoded))
+        count = rule.tokens(fn.peek_image_shape(encoded))
         made.set_outputs(fn.cast(count, dtype=types.INT64, name=OUTPUT))
     return made
 

@@ -1,6 +1,7 @@
 """How many tokens stand for an image in a prompt, by the classes of transformers that write prompts. Each rule is a
 function of the image's extents that makes operators: heights and widths are all that it takes."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Rule(NamedTuple):
     """A processor's class, and what makes its number of tokens of an edge with height, width and channels."""
 
     processor: str
-    count: object
+    tokens: Callable
 
 
 def of(config):
