@@ -19,7 +19,7 @@ BACKENDS = ("torchvision", "pil")
 _LARGEST_PATCH = 256
 # Filters by Pillow's numbers.
 _PILLOW = {0: "nearest", 4: "box", 2: "linear", 5: "hamming", 3: "cubic", 1: "lanczos"}
-_TENSOR = {0: "nearest-exact", 2: "linear", 3: "cubic"}
+_TENSOR = {0: "nearest-exact", 1: "lanczos", 2: "linear", 3: "cubic"}
 # They say where a definition is from, or speak of labels and boxes.
 WITHOUT_EFFECT = (
     *(
@@ -423,12 +423,11 @@ def given(processor, backend=None):
             f"a `{kind.__module__}.{kind.__name__}` is given: expected an image processor of transformers, a path or the fields of a configuration"
         )
     # `to_dict` leaves the ending out that tells the two forms of a class apart.
-    values = json.loads(json.dumps(processor.to_dict(), default=str)) | {"image_processor_type": kind.__name__}
-    return (
-        values,
-        backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil"),
-        None,
-    )
+    is_video = kind.__name__.endswith("VideoProcessor")
+    field = "video_processor_type" if is_video else "image_processor_type"
+    values = json.loads(json.dumps(processor.to_dict(), default=str)) | {field: kind.__name__}
+    usual = "torchvision" if is_video or kind.__name__.endswith("Fast") else "pil"
+    return values, backend or getattr(processor, "backend", None) or usual, None
 
 
 def fields_of(config, named=None):

@@ -1,5 +1,5 @@
-"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos and
-sounds that are made here."""
+"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos,
+sounds and clips that are made here."""
 
 import os
 import wave
@@ -12,7 +12,7 @@ import numpy as np
 from .._comparison.compare import runner
 from .._comparison.differences import Comparison
 from .._comparison.words import in_one_line, told
-from . import ahead
+from . import ahead, clips
 
 _FRAMES = 4
 _SHOWN = 3
@@ -58,6 +58,11 @@ class Proof:
 def given_of(stage):
     """What makes of a path what the library is given."""
     return (lambda path: _clip(path)[1]) if stage.takes_frames else os.fspath
+
+
+def made_for(stage):
+    """What makes files for a stage, given a folder and how many."""
+    return sounds if stage.takes_sounds else videos if stage.takes_videos else photos
 
 
 def prove(made, files, run=None, reference=None):
@@ -143,6 +148,22 @@ def sounds(folder, count, seed=1, rate=16000):
     return made
 
 
+def videos(folder, count, seed=1):
+    """Writes clips of a moving picture, of 2 to 60 frames; returns their paths."""
+    made = []
+    for number in range(count):
+        rng = np.random.default_rng([59, seed, number])
+        height, width = (int(side) for side in np.exp(rng.uniform(np.log(40), np.log(400), 2)))
+        picture = _smooth(rng, height, width)
+        moved = [np.roll(picture, (2 * frame, 3 * frame), axis=(0, 1)) for frame in range(int(rng.integers(2, 61)))]
+        path = Path(folder) / f"{number:03}.avi"
+        path.write_bytes(clips.avi(moved, _RATES[number % len(_RATES)]))
+        made.append(path)
+    return made
+
+
+# Frames by seconds.
+_RATES = ((25, 1), (30, 1), (24000, 1001), (30000, 1001), (10, 1), (60, 1))
 _KINDS = ("photo", "turned", "photo", "progressive", "photo", "png", "photo", "gray", "photo", "png-alpha")
 _ORIENTATION = 0x112
 
