@@ -13,6 +13,7 @@ from .hf_classes import CLASSES, NOT_CONVERTED
 # A configuration is some hundred bytes.
 _LARGEST_FILE = 1 << 20
 _FILE, _NESTED_FILE = "preprocessor_config.json", "processor_config.json"
+_VIDEO_FILE = "video_preprocessor_config.json"
 # Kinds that took `max_size` beside `size` before there was `longest_edge`.
 _EDGES = ("detr", "yolos", "mask2former")
 BACKENDS = ("torchvision", "pil")
@@ -47,7 +48,7 @@ LOADS = "transformers.image_utils.load_image(path)"
 
 def read(path):
     """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5
-    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first."""
+    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first, that of videos last."""
     path = Path(path)
     if not path.is_dir():
         values = _json(path)
@@ -56,6 +57,8 @@ def read(path):
     if (path / _NESTED_FILE).is_file() and (nested := _nested(_json(path / _NESTED_FILE))) is not None:
         return nested
     if not (path / _FILE).is_file():
+        if (path / _VIDEO_FILE).is_file():
+            return _json(path / _VIDEO_FILE)
         raise ConversionError(f"`{path}` has neither {_FILE} nor {_NESTED_FILE} with `image_processor`")
     return _json(path / _FILE)
 

@@ -121,4 +121,3 @@ def minicpm_v(fields, reader, arithmetic):
 
 
 READERS = {"idefics3": idefics3, "llama4": llama4, "minicpm-v": minicpm_v}
-

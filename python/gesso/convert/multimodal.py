@@ -380,6 +380,8 @@ class SeamlessFeatures:
     stride: int
 
     type = "float32"
+    #: Samples of the shortest sound that has features.
+    shortest = 560
 
     def dims(self, layout):
         return (-1, self.bands * self.stride)

@@ -4,6 +4,7 @@ sounds and clips that are made here."""
 import os
 import wave
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ def given_of(stage):
 
 def made_for(stage):
     """What makes files for a stage, given a folder and how many."""
-    return sounds if stage.takes_sounds else videos if stage.takes_videos else photos
+    if stage.takes_sounds:
+        return partial(sounds, shortest=getattr(stage.steps[-1], "shortest", 20))
+    return videos if stage.takes_videos else photos
 
 
 def prove(made, files, run=None, reference=None):
@@ -129,12 +132,12 @@ def photos(folder, count, seed=1):
     return made
 
 
-def sounds(folder, count, seed=1, rate=16000):
-    """Writes sounds of some samples to forty seconds, as WAVs of one channel; returns their paths."""
+def sounds(folder, count, seed=1, rate=16000, shortest=20):
+    """Writes sounds of so many samples to forty seconds, as WAVs of one channel; returns their paths."""
     made = []
     for number in range(count):
         rng = np.random.default_rng([58, seed, number])
-        length = int(np.exp(rng.uniform(np.log(20), np.log(40 * rate))))
+        length = int(np.exp(rng.uniform(np.log(shortest), np.log(40 * rate))))
         at = np.arange(length) / rate
         tones = sum(rng.uniform(0, 0.3) * np.sin(rng.uniform(300, 40_000) * at + rng.uniform(0, 6)) for _ in range(3))
         signal = tones * np.cos(rng.uniform(0, 9) * at) + rng.uniform(0, 0.05) * rng.standard_normal(length)

@@ -225,9 +225,7 @@ class _Writer(TrainingSteps):
     def looked_up(self, values):
         """Floats by a table of all bytes."""
         keys = Code("list(range(256))")
-        self.call(
-            "pixels", "lookup_table", "images", keys=keys, values=Code(values), dtype=Code("types.FLOAT")
-        )
+        self.call("pixels", "lookup_table", "images", keys=keys, values=Code(values), dtype=Code("types.FLOAT"))
 
     def planes(self):
         if self.layout == "CHW":

@@ -163,7 +163,8 @@ mod tests {
     use crate::operator::testing::{args, batch, run};
 
     fn chosen(values: &[(&str, Value)], list: &[i64], rate: f64) -> Result<Vec<i32>, String> {
-        let inputs = [batch(&[(&[list.len()], list)]), batch(&[(&[], &[rate])])];
+        let rate = [rate];
+        let inputs = [batch(&[(&[list.len()], list)]), batch(&[(&[], &rate)])];
         let made = run(&DEF, &args(values, &[]), &inputs, &[]).map_err(|error| error.to_string())?;
         made.words(0)?;
         Ok(made.values::<i32>(0))

@@ -61,7 +61,7 @@ mod tests {
         let small = choose([100, 200], 448, 56, 9);
         assert_eq!((small.content, small.grid), ([336, 616], [0, 0]));
         let large = choose([1080, 1920], 448, 56, 9);
-        assert_eq!((large.content, large.canvas, large.grid), ([336, 616], [1008, 1848], [2, 4]));
+        assert_eq!((large.content, large.canvas, large.grid), ([336, 616], [896, 1792], [2, 4]));
     }
 
     #[test]
