@@ -22,7 +22,6 @@ from transformers.image_processing_utils import get_patch_output_size, select_be
 from transformers.image_transforms import divide_to_patches
 from transformers.models.got_ocr2.image_processing_got_ocr2 import get_optimal_tiled_canvas
 from transformers.models.idefics3.image_processing_idefics3 import get_resize_output_image_size
-from transformers.models.llama4 import image_processing_llama4 as llama4
 from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize
 from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize as smart_resize_of_clips
 from transformers.video_utils import VideoMetadata, default_sample_indices_fn

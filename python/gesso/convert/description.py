@@ -179,7 +179,8 @@ class Floats:
     """Makes floats of bytes: scales them, then subtracts `mean` and divides by `std`, each step rounded to float32."""
 
     #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are
-    #: divided by the factor), "bfloat16" (each step rounded to it; one mean and one std) or "none", also behind `Scale`.
+    #: divided by the factor), "bfloat16" (each step rounded to it, one mean and std for all channels) or "none", also
+    #: behind `Scale`.
     scaling: str
     factor: float = 1 / 255
     mean: tuple = None

@@ -5,8 +5,7 @@ import json
 
 import numpy as np
 
-from . import from_hf, hf_processors, multimodal
-from . import description as steps
+from . import from_hf, multimodal
 from .description import ConversionError, Stage
 from .fields import Fields, is_number
 from .hf_classes import CLIP, CUBIC, ON, STANDARD
