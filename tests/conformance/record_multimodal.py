@@ -2,17 +2,19 @@
 models: data/multimodal.zip, in the form of record.py.
 
     pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 pillow==12.0.0 numpy==2.4.6
+    pip install opencv-python-headless==5.0.0
     pip install --no-deps qwen-vl-utils==0.0.14
     python3 record_multimodal.py
 
 Pipelines are made by Gesso's package (`PYTHONPATH=python`, `GESSO_LIBRARY`). Answers are those of the processors' own
-functions, or of whole processors made without weights."""
+functions, or of whole processors made without weights; what a video's file says is OpenCV's answer."""
 
 import json
 import pathlib
 import sys
 import zipfile
 
+import cv2
 import numpy as np
 import torch
 import transformers
@@ -225,6 +227,19 @@ def frames():
             )
 
 
+def files():
+    """What files of videos say."""
+    extents, rates, given = [], [], []
+    for name in ("h264.mp4", "vp8.webm", "vp9.webm", "mjpeg.avi"):
+        path = HERE.parent / "data" / "video" / name
+        opened = cv2.VideoCapture(str(path))
+        sides = (cv2.CAP_PROP_FRAME_COUNT, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_WIDTH)
+        extents.append(np.asarray([*(opened.get(side) for side in sides), 3], np.int64))
+        rates.append(np.asarray(opened.get(cv2.CAP_PROP_FPS)))
+        given.append(np.fromfile(path, np.uint8))
+    case("peek_video", {"file": given}, [extents, rates], fn.gesso.peek_video)
+
+
 def clips():
     """Sizes of clips whose frames count together."""
     lists = [np.asarray(size, np.int64) for size in SIZES if max(size) <= 199 * min(size)]
@@ -413,6 +428,6 @@ def write():
 
 
 if __name__ == "__main__":
-    for declare in (sizes, grids, grids_of_their_own, frames, clips, patches, tiles, padded, sounds):
+    for declare in (sizes, grids, grids_of_their_own, frames, files, clips, patches, tiles, padded, sounds):
         declare()
     write()
