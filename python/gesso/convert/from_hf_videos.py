@@ -163,7 +163,8 @@ def reference(values, name, made):
 
 def decoded(path):
     """All frames of a file, and how many there are a second."""
-    from .. import Pipeline, fn, types
+    from .. import fn, types
+    from ..pipeline import Pipeline
 
     pipe = Pipeline(1, 1, None, prefetch_queue_depth=1)
     with pipe:
