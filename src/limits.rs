@@ -369,6 +369,9 @@ pub const MAX_CLASSES: usize = 8_192;
 /// Frames of one video (five hours at 50 a second). Stops tables of a few kilobytes that tell of billions.
 pub const MAX_VIDEO_FRAMES: usize = 1 << 20;
 
+/// Frames a second of a video, and that are taken of one. Stops numbers whose products no integer holds.
+pub const MAX_FRAME_RATE: f64 = 1e6;
+
 /// How often a byte of a video's file may be one of a frame: tables may name the same bytes again and again, all of
 /// which are read.
 pub const MAX_VIDEO_OVERLAP: usize = 4;

@@ -23,7 +23,7 @@ pub(crate) fn batch<'a, T: Element>(samples: &[(&[usize], &'a [T])]) -> Batch<'a
     Batch::new(BatchDesc::new(T::DTYPE, Layout::NONE, shapes), bytes).unwrap()
 }
 
-/// What an operator with one output made of a batch.
+/// What an operator made of a batch: its first output.
 pub(crate) struct Outcome {
     pub(crate) desc: BatchDesc,
     /// The elements of each sample, or its error.
@@ -61,17 +61,24 @@ pub(crate) fn run(
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));
     let name = def.name.into();
     let inputs = Inputs::new(&name, &regular, &arguments, &failures);
-    let desc = operator.setup(&inputs)?.remove(0);
-    let bytes: Vec<usize> = desc.shapes.iter().map(|s| s.bytes(desc.dtype.size()).unwrap()).collect();
-    let mut samples: Vec<Vec<u64>> = bytes.iter().map(|bytes| vec![u64::MAX; bytes.div_ceil(8)]).collect();
+    let mut descs = operator.setup(&inputs)?;
+    let bytes = |desc: &BatchDesc, i: usize| desc.shapes[i].bytes(desc.dtype.size()).unwrap();
+    let words = |desc: &BatchDesc, i: usize| vec![u64::MAX; bytes(desc, i).div_ceil(8)];
+    let mut made: Vec<Vec<Vec<u64>>> =
+        descs.iter().map(|desc| (0..desc.shapes.len()).map(|i| words(desc, i)).collect()).collect();
     if !operator.is_view() {
-        let buffers = samples.iter_mut().zip(&bytes).enumerate().map(|(i, (words, &len))| {
-            failures.get(i).is_none().then(|| &mut bytemuck::cast_slice_mut(words)[..len])
+        let outputs = made.iter_mut().zip(&descs).map(|(samples, desc)| {
+            let buffers = samples.iter_mut().enumerate().map(|(i, words)| {
+                let len = bytes(desc, i);
+                failures.get(i).is_none().then(|| &mut bytemuck::cast_slice_mut(words)[..len])
+            });
+            OutputSamples { desc, buffers: buffers.collect() }
         });
-        let outputs = vec![OutputSamples { desc: &desc, buffers: buffers.collect() }];
+        let outputs = outputs.collect();
         let pool = threads::start(2).unwrap();
         operator.run_cpu(&CpuCx { pool: &pool, deadline: &NoDeadline }, &mut Io::new(inputs, outputs))?;
     }
+    let (desc, samples) = (descs.remove(0), made.remove(0));
     let samples = samples
         .into_iter()
         .enumerate()

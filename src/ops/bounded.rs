@@ -141,6 +141,7 @@ fn cases() -> Vec<Case> {
             &[40_000],
             100,
         ),
+        signal("gesso__SeamlessFeatures", "", vec![("nfilter", ints(&[4_096]))], &[400_000], 20),
         signal(
             "gesso__LogMel",
             "",

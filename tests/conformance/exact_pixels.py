@@ -112,7 +112,7 @@ class Torchvision:
 
     name = arithmetic = "torchvision"
     dtype = np.uint8
-    filters = ("nearest", "nearest-exact", "linear", "cubic")
+    filters = ("nearest", "nearest-exact", "linear", "cubic", "lanczos")
     channels = (1, 2, 3, 3, 3, 4)
     needs_whole_boxes = True
     narrowest = 1

@@ -2,24 +2,31 @@
 models: data/multimodal.zip, in the form of record.py.
 
     pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 pillow==12.0.0 numpy==2.4.6
+    pip install opencv-python-headless==5.0.0
+    pip install --no-deps qwen-vl-utils==0.0.14
     python3 record_multimodal.py
 
 Pipelines are made by Gesso's package (`PYTHONPATH=python`, `GESSO_LIBRARY`). Answers are those of the processors' own
-functions, or of whole processors made without weights."""
+functions, or of whole processors made without weights; what a video's file says is OpenCV's answer."""
 
 import json
 import pathlib
 import sys
 import zipfile
 
+import cv2
 import numpy as np
 import torch
 import transformers
 from gesso import fn, pipeline_def, types
+from qwen_vl_utils.vision_process import smart_nframes
 from transformers.image_processing_utils import get_patch_output_size, select_best_resolution
 from transformers.image_transforms import divide_to_patches
 from transformers.models.got_ocr2.image_processing_got_ocr2 import get_optimal_tiled_canvas
+from transformers.models.idefics3.image_processing_idefics3 import get_resize_output_image_size
 from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize
+from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize as smart_resize_of_clips
+from transformers.video_utils import VideoMetadata, default_sample_indices_fn
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "data" / "multimodal"))
@@ -28,13 +35,15 @@ import definitions  # noqa: E402
 BY = "transformers"
 # Float32 values up to 2: a rounding of the last bit.
 LAST_BIT = 2.0**-23
+# Values of 0 around, whose band is divided by its deviation after a rounding of the last bit.
+OF_FEATURES = 2e-6
 CASES = []
 
 
 def case(name, inputs, outputs, function, tol=0.0, **declared):
     """Records `function` of one input for each of `inputs`, whose answers are `outputs`: a list for each output."""
     sources = {}
-    kinds = {"float32": types.FLOAT, "uint8": types.UINT8, "int64": types.INT64}
+    kinds = {"float32": types.FLOAT, "float64": types.FLOAT64, "uint8": types.UINT8, "int64": types.INT64}
 
     @pipeline_def(batch_size=len(outputs[0]), num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipeline():
@@ -43,7 +52,7 @@ def case(name, inputs, outputs, function, tol=0.0, **declared):
             layout = declared.get("layout") if ndim > 2 else None
             sources[key] = fn.external_source(name=key, dtype=dtype, ndim=ndim, layout=layout)
         made = function(*sources.values())
-        return tuple(made) if isinstance(made, list) else made
+        return tuple(made) if isinstance(made, (list, tuple)) else made
 
     CASES.append((name, pipeline().serialize(), inputs, outputs, tol))
 
@@ -102,6 +111,182 @@ def grids():
                     s, rule="internvl", tile_size=448, min_tiles=a, max_tiles=b
                 ),
             )
+
+
+def grids_of_their_own():
+    """Rules of Idefics 3, Llama 4 and MiniCPM-V."""
+
+    def idefics3(size, longest, tile):
+        processor = transformers.Idefics3ImageProcessor()
+        content = get_resize_output_image_size(torch.empty(3, *size, device="meta"), longest)
+        found = []
+        processor.resize = lambda image, size, **_: found.append((size.height, size.width))
+        processor.resize_for_vision_encoder(torch.empty(3, *content, device="meta"), tile)
+        return content, found[0], tuple(side // tile for side in found[0])
+
+    def of_llama4(size, tile, most, fills):
+        processor, found = transformers.Llama4ImageProcessor(), []
+
+        def resize(images, size, **_):
+            found.append((size.height, size.width))
+            return torch.zeros(1, 3, size.height, size.width, dtype=torch.uint8)
+
+        processor.resize = resize
+        image = torch.zeros(1, 1, dtype=torch.uint8).expand(3, *size)
+        made = processor.preprocess(
+            image,
+            size={"height": tile, "width": tile},
+            max_patches=most,
+            resize_to_max_canvas=fills,
+            do_rescale=False,
+            do_normalize=False,
+            input_data_format="channels_first",
+            return_tensors="pt",
+        )
+        grid = made["aspect_ratios"][0].tolist()
+        return found[0], tuple(side * tile for side in grid), grid
+
+    def minicpm_v(size, side, patch, most, mode):
+        processor = transformers.MiniCPMV4_6ImageProcessor()
+        grid = processor.get_sliced_grid(size, most, side)
+        content = processor.find_best_resize(size, side, patch, mode, allow_upscale=grid is None)
+        if grid is None:
+            return content, content, (0, 0)
+        return content, processor.get_refine_size(size, grid, side, patch, mode, allow_upscale=True), grid
+
+    for lists, more in ((LISTS, ""), (MORE, "_many")):
+        given = [tuple(map(int, s[:2])) for s in lists["sizes"]]
+        for longest, tile in ((4 * 364, 364), (2048, 512), (5000, 512)):
+            answers = [idefics3(size, longest, tile) for size in given]
+            case(
+                f"tile_grid_idefics3_{longest}{more}",
+                lists,
+                [pairs(part) for part in zip(*answers)],
+                lambda s, a=longest, t=tile: fn.gesso.tile_grid(s, rule="idefics3", tile_size=t, longest_side=a),
+            )
+        for tile, most, fills in ((336, 16, False), (336, 16, True), (28, 5, False)):
+            answers = [of_llama4(size, tile, most, fills) for size in given]
+            case(
+                f"tile_grid_llama4_{tile}_{most}_{fills}{more}",
+                lists,
+                [pairs(part) for part in zip(*answers)],
+                lambda s, t=tile, m=most, f=fills: fn.gesso.tile_grid(
+                    s, rule="llama4", tile_size=t, max_tiles=m, fills_canvas=f
+                ),
+            )
+        for side, patch, most, mode, merged in ((448, 14, 9, "16x", 4), (448, 14, 40, "4x", 2)):
+            answers = [minicpm_v(size, side, patch, most, mode) for size in given]
+            case(
+                f"tile_grid_minicpm_v_{most}{more}",
+                lists,
+                [pairs(part) for part in zip(*answers)],
+                lambda s, t=side, m=most, f=patch * merged: fn.gesso.tile_grid(
+                    s, rule="minicpm-v", tile_size=t, max_tiles=m, factor=f
+                ),
+            )
+
+
+# Numbers of frames and rates: short and long clips, rates of cameras and of cinema.
+CLIPS = [
+    (total, rate) for total in (1, 2, 3, 4, 5, 8, 9, 31, 100, 299, 1000, 7200) for rate in (24000 / 1001, 25.0, 60.0)
+]
+
+
+def frames():
+    """Frames that are taken of a clip."""
+    qwen2, qwen3 = transformers.Qwen2VLVideoProcessor(), transformers.Qwen3VLVideoProcessor()
+
+    def of_utils(total, rate, asked):
+        names = {"num_frames": "nframes"}
+        count = smart_nframes({names.get(key, key): value for key, value in asked.items()}, total, rate)
+        return torch.linspace(0, total - 1, count).round().long().tolist()
+
+    rules = {
+        "uniform": lambda metadata, **asked: default_sample_indices_fn(metadata, **asked),
+        "qwen2-vl": lambda metadata, **asked: qwen2.sample_frames(metadata, **asked),
+        "qwen3-vl": lambda metadata, **asked: qwen3.sample_frames(metadata, **asked),
+        "qwen-vl-utils": lambda metadata, **asked: of_utils(metadata.total_num_frames, metadata.fps, asked),
+    }
+    for rule, choose in rules.items():
+        for asked in ({"fps": 2}, {"fps": 0.5}, {"num_frames": 7}, {"num_frames": 16}):
+            extents, rates, chosen, times = [], [], [], []
+            for total, rate in CLIPS:
+                try:
+                    found = np.asarray(choose(VideoMetadata(total_num_frames=total, fps=rate), **asked), np.int32)
+                except (ValueError, ZeroDivisionError):
+                    continue
+                extents.append(np.asarray([total, 48, 64, 3], np.int64))
+                rates.append(np.asarray(rate))
+                chosen.append(found)
+                times.append(np.asarray([int(frame) / rate for frame in found], np.float64))
+            case(
+                f"sample_frames_{rule}_{'_'.join(f'{key}_{value}' for key, value in asked.items())}",
+                {"extents": extents, "rate": rates},
+                [chosen, times],
+                lambda e, r, k=rule, a=asked: fn.gesso.sample_frames(e, r, rule=k, **a),
+            )
+
+
+def files():
+    """What files of videos say."""
+    extents, rates, given = [], [], []
+    for name in ("h264.mp4", "vp8.webm", "vp9.webm", "mjpeg.avi"):
+        path = HERE.parent / "data" / "video" / name
+        opened = cv2.VideoCapture(str(path))
+        sides = (cv2.CAP_PROP_FRAME_COUNT, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_WIDTH)
+        extents.append(np.asarray([*(opened.get(side) for side in sides), 3], np.int64))
+        rates.append(np.asarray(opened.get(cv2.CAP_PROP_FPS)))
+        given.append(np.fromfile(path, np.uint8))
+    case("peek_video", {"file": given}, [extents, rates], fn.gesso.peek_video)
+
+
+def clips():
+    """Sizes of clips whose frames count together."""
+    lists = [np.asarray(size, np.int64) for size in SIZES if max(size) <= 199 * min(size)]
+    for least, most in ((128 * 32 * 32, 32 * 32 * 768), (4096, 25_165_824)):
+        for count in (2, 5, 64):
+            answers = [
+                smart_resize_of_clips(count, int(s[0]), int(s[1]), factor=32, min_pixels=least, max_pixels=most)
+                if max(s) / min(s) < 200
+                else None
+                for s in lists
+            ]
+            case(
+                f"smart_resize_clip_{most}_{count}",
+                {"sizes": lists},
+                [pairs(answers)],
+                lambda s, n=count, a=least, b=most: fn.gesso.smart_resize(
+                    s, factor=32, min_pixels=a, max_pixels=b, frames=n
+                ),
+            )
+
+
+def padded():
+    """Batches and their masks."""
+    shapes = [(3, 5, 9), (3, 8, 2), (3, 1, 1)]
+    pad = transformers.ViTImageProcessor().pad
+    for dtype in (np.uint8, np.float32):
+        given = [levels(*shape).astype(dtype) for shape in shapes]
+        images, masks = pad([torch.from_numpy(sample) for sample in given], return_mask=True)
+        case(
+            f"pad_to_batch_images_{np.dtype(dtype).name}",
+            {"pixels": given},
+            [[image.numpy() for image in images], [mask.numpy() for mask in masks]],
+            lambda x: fn.gesso.pad_to_batch(x, axis_names="HW"),
+            layout="CHW",
+        )
+    for side in ("right", "left"):
+        extractor = transformers.Wav2Vec2FeatureExtractor(padding_side=side, padding_value=0.5)
+        given = [levels(length).astype(np.float32) for length in (5, 13, 1)]
+        made = extractor.pad(
+            {"input_values": [*given]}, pad_to_multiple_of=8, return_attention_mask=True, return_tensors="np"
+        )
+        case(
+            f"pad_to_batch_sounds_{side}",
+            {"sound": given},
+            [list(made["input_values"]), [mask.astype(np.int64) for mask in made["attention_mask"]]],
+            lambda x, s=side: fn.gesso.pad_to_batch(x, side=s, fill_value=0.5, align=8),
+        )
 
 
 def levels(*shape, seed=0):
@@ -200,6 +385,17 @@ def sounds():
         lambda s: fn.gesso.log_mel(s, nfft=512, window_step=100, samples=0),
         tol=LAST_BIT,
     )
+    for stride in (2, 3):
+        extractor = transformers.SeamlessM4TFeatureExtractor(stride=stride)
+        given = [definitions.sound(length) for length in (720, 560, 4321)]
+        made = [extractor(signal, sampling_rate=16000, return_tensors="np") for signal in given]
+        case(
+            f"seamless_features_{stride}",
+            {"sound": given},
+            [[each["input_features"][0] for each in made], [each["attention_mask"][0] for each in made]],
+            lambda s, n=stride: fn.gesso.seamless_features(s, stride=n),
+            tol=OF_FEATURES,
+        )
     given = [definitions.sound(length) for length in (1, 7, 8, 9, 127, 128, 129, 136, 137, 1000, 3001)]
     normalized = transformers.Wav2Vec2FeatureExtractor.zero_mean_unit_var_norm(given, None)
     case("unit_variance", {"sound": given}, [normalized], lambda s: fn.gesso.unit_variance(s))
@@ -232,6 +428,6 @@ def write():
 
 
 if __name__ == "__main__":
-    for declare in (sizes, grids, patches, tiles, sounds):
+    for declare in (sizes, grids, grids_of_their_own, frames, files, clips, patches, tiles, padded, sounds):
         declare()
     write()

@@ -250,8 +250,8 @@ def test_what_a_class_has_by_default_may_be_left_out():
             "`do_rescale` of DINOv3ViTImageProcessor is False: this class normalizes floats",
         ),
         (
-            VIT | {"resample": 1},
-            r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`",
+            VIT | {"resample": 4},
+            r"`resample` of ViTImageProcessor is 4: expected one of 0 \(nearest-exact\), 1 \(lanczos\).*`--backend pil`",
         ),
         (VIT | {"do_pad": True, "pad_size": 200}, "images may have 224 x 224 pixels before they are padded"),
         (VIT | {"do_pad": True, "do_resize": False, "pad_size": 200}, "images may have any size"),

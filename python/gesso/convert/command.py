@@ -143,7 +143,7 @@ def _compared(made, options):
         if Ahead.is_worth_it():
             library = stack.enter_context(Ahead(made, given_of))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        made_here = proof.sounds if made.stage.takes_sounds else proof.photos
+        made_here = proof.made_for(made.stage)
         paths = _photos_of(options.photos) if options.photos else made_here(folder, options.count)
         if library is not None:
             library.files(paths)

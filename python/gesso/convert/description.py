@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-IMAGE, FRAMES, SOUND = "IMAGE", "FRAMES", "SOUND"
+IMAGE, FRAMES, SOUND, VIDEO = "IMAGE", "FRAMES", "SOUND", "VIDEO"
 CHANNELS = 3
 
 
@@ -184,7 +184,8 @@ class Floats:
     """Makes floats of bytes: scales them, then subtracts `mean` and divides by `std`, each step rounded to float32."""
 
     #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are
-    #: divided by the factor) or "none", also behind `Scale`.
+    #: divided by the factor), "bfloat16" (each step rounded to it, one mean and std for all channels) or "none", also
+    #: behind `Scale`.
     scaling: str
     factor: float = 1 / 255
     mean: tuple = None
@@ -204,7 +205,8 @@ class PadToLargest:
     """Adds zeros below and to the right, up to the largest height and width of the batch."""
 
 
-# Outputs beside the pixels: their type, and their dimensions but for those of `pixel_mask`, which are the image's.
+# Outputs beside the pixels: their type, and their dimensions but for those of `pixel_mask`, which are the image's. A
+# step may have others in `extras`.
 EXTRAS = {
     "pixel_mask": ("int64", None),
     "original_sizes": ("int64", (2,)),
@@ -214,6 +216,15 @@ EXTRAS = {
     "image_grid_thw": ("int64", (3,)),
     "image_sizes": ("int64", (2,)),
     "num_patches": ("int64", ()),
+    "rows": ("int64", (1,)),
+    "cols": ("int64", (1,)),
+    "aspect_ratios": ("int64", (2,)),
+    "target_sizes": ("int32", (-1, 2)),
+    "grids": ("int64", (2,)),
+    "num_patches_per_image": ("int64", ()),
+    "attention_mask": ("int32", (-1,)),
+    "video_grid_thw": ("int64", (3,)),
+    "timestamps": ("float64", (-1,)),
 }
 
 
@@ -284,6 +295,11 @@ class Stage:
         return self.input == SOUND
 
     @property
+    def takes_videos(self):
+        """Whether the input is files of videos."""
+        return self.input == VIDEO
+
+    @property
     def has_frames(self):
         """Whether pixels are sequences of images: of a clip, or of tiles of one image."""
         return self.takes_frames or any(getattr(step, "makes_frames", False) for step in self.steps)
@@ -340,8 +356,9 @@ class Stage:
     def outputs(self):
         """The outputs by their names: type and dimensions."""
         mask = self.shape[-2:] if self.layout == "CHW" else self.shape[-3:-1]
+        known = EXTRAS | {name: each for step in self.steps for name, each in getattr(step, "extras", {}).items()}
         return {self.output: (self.type, self.shape)} | {
-            name: (EXTRAS[name][0], mask if EXTRAS[name][1] is None else EXTRAS[name][1]) for name in self.extras
+            name: (known[name][0], mask if known[name][1] is None else known[name][1]) for name in self.extras
         }
 
     def changed(self, **fields):

@@ -13,13 +13,14 @@ from .hf_classes import CLASSES, NOT_CONVERTED
 # A configuration is some hundred bytes.
 _LARGEST_FILE = 1 << 20
 _FILE, _NESTED_FILE = "preprocessor_config.json", "processor_config.json"
+_VIDEO_FILE = "video_preprocessor_config.json"
 # Kinds that took `max_size` beside `size` before there was `longest_edge`.
 _EDGES = ("detr", "yolos", "mask2former")
 BACKENDS = ("torchvision", "pil")
 _LARGEST_PATCH = 256
 # Filters by Pillow's numbers.
 _PILLOW = {0: "nearest", 4: "box", 2: "linear", 5: "hamming", 3: "cubic", 1: "lanczos"}
-_TENSOR = {0: "nearest-exact", 2: "linear", 3: "cubic"}
+_TENSOR = {0: "nearest-exact", 1: "lanczos", 2: "linear", 3: "cubic"}
 # They say where a definition is from, or speak of labels and boxes.
 WITHOUT_EFFECT = (
     *(
@@ -47,7 +48,7 @@ LOADS = "transformers.image_utils.load_image(path)"
 
 def read(path):
     """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5
-    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first."""
+    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first, that of videos last."""
     path = Path(path)
     if not path.is_dir():
         values = _json(path)
@@ -56,6 +57,8 @@ def read(path):
     if (path / _NESTED_FILE).is_file() and (nested := _nested(_json(path / _NESTED_FILE))) is not None:
         return nested
     if not (path / _FILE).is_file():
+        if (path / _VIDEO_FILE).is_file():
+            return _json(path / _VIDEO_FILE)
         raise ConversionError(f"`{path}` has neither {_FILE} nor {_NESTED_FILE} with `image_processor`")
     return _json(path / _FILE)
 
@@ -432,12 +435,11 @@ def given(processor, backend=None):
             f"a `{kind.__module__}.{kind.__name__}` is given: expected an image processor of transformers, a path or the fields of a configuration"
         )
     # `to_dict` leaves the ending out that tells the two forms of a class apart.
-    values = json.loads(json.dumps(processor.to_dict(), default=str)) | {"image_processor_type": kind.__name__}
-    return (
-        values,
-        backend or getattr(processor, "backend", None) or ("torchvision" if kind.__name__.endswith("Fast") else "pil"),
-        None,
-    )
+    is_video = kind.__name__.endswith("VideoProcessor")
+    field = "video_processor_type" if is_video else "image_processor_type"
+    values = json.loads(json.dumps(processor.to_dict(), default=str)) | {field: kind.__name__}
+    usual = "torchvision" if is_video or kind.__name__.endswith("Fast") else "pil"
+    return values, backend or getattr(processor, "backend", None) or usual, None
 
 
 def fields_of(config, named=None):

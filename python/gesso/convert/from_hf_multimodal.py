@@ -5,8 +5,8 @@ import wave
 import numpy as np
 
 from . import description as steps
-from . import from_hf, hf_processors, multimodal, sizes
-from .description import Stage
+from . import from_hf, from_hf_tiles, from_hf_videos, hf_processors, multimodal, sizes
+from .description import ConversionError, Stage
 from .fields import LARGEST_SIDE, Fields, is_side
 from .hf_classes import CLIP, CUBIC, LINEAR, ON, STANDARD
 
@@ -75,6 +75,8 @@ CLASSES: dict[str, tuple] = {
         "gemma3",
         {**ON, **STANDARD, **LINEAR, "size": {"height": 224, "width": 224}, "do_convert_rgb": True},
     ),
+    **from_hf_tiles.CLASSES,
+    **from_hf_videos.CLASSES,
     "WhisperFeatureExtractor": (
         "whisper",
         {
@@ -91,13 +93,20 @@ CLASSES: dict[str, tuple] = {
         "wav2vec2",
         {"feature_size": 1, "sampling_rate": 16000, "padding_value": 0.0, "do_normalize": True},
     ),
+    "SeamlessM4TFeatureExtractor": (
+        "seamless-m4t",
+        {"feature_size": 80, "num_mel_bins": 80, "sampling_rate": 16000, "padding_value": 0.0, "stride": 2},
+    ),
 }
-SOUNDS = ("whisper", "wav2vec2")
+SOUNDS = ("whisper", "wav2vec2", "seamless-m4t")
 
+# Outputs of transformers with a row for each part of an image, those of all images one after the other.
+_OF_PARTS = ("target_sizes",)
 _OF_TORCH = (
     "transformers takes torch's transforms where torch is installed, which differ from its own numpy code by up to "
     "4e-5; the stage is that code, but for the last bit of some values."
 )
+_LOADS_SOUND = "transformers.audio_utils.load_audio(path)"
 _OF_RATES = "Sounds of another rate are resampled as DALI does, not as a library of Python's."
 
 
@@ -105,7 +114,7 @@ def class_of(values):
     """The name of a class that is known here, or none."""
     if not isinstance(values, dict):
         return None
-    for field in ("image_processor_type", "feature_extractor_type"):
+    for field in ("video_processor_type", "image_processor_type", "feature_extractor_type"):
         name = values.get(field)
         if isinstance(name, str):
             plain = name.removesuffix("Fast").removesuffix("Pil")
@@ -117,22 +126,31 @@ def stage(values, backend=None, pillow="pillow"):
     """The stage of a configuration's fields."""
     name = class_of(values)
     kind, defaults = CLASSES[name]
+    if kind in from_hf_videos.RULES:
+        return from_hf_videos.stage(values, name, backend)
     if kind in SOUNDS:
         fields = Fields(values, name, defaults, null_is_default=False)
         fields.ignore("feature_extractor_type", "image_processor_type", "processor_class")
-        made = (_whisper if kind == "whisper" else _wav2vec2)(fields)
+        made = {"whisper": _whisper, "wav2vec2": _wav2vec2, "seamless-m4t": _seamless_m4t}[kind](fields)
         fields.finish()
         return made
     _, backend = from_hf.name_and_backend(values, backend, CLASSES)
     fields = Fields(values, name, {"rescale_factor": 1 / 255, **defaults}, null_is_default=False)
     fields.ignore(*from_hf.WITHOUT_EFFECT, "default_to_square")
+    if kind in from_hf_tiles.OF_TORCH_ALONE and backend == "pil":
+        raise ConversionError(f"backend `pil`: transformers has `{name}` by torchvision alone")
     reader = from_hf.Processor(fields, kind, backend, pillow)
     reader.rgb()
     fields.only("data_format", "channels_first", needed="only `channels_first` is known")
     if not fields.flag("do_resize", True):
         fields.fail("do_resize", "tiles and patches need their size: expected true")
-    parts = _IMAGES[kind](fields, reader)
+    if kind in from_hf_tiles.READERS:
+        parts = from_hf_tiles.READERS[kind](fields, reader, _arithmetic(reader))
+    else:
+        parts = _IMAGES[kind](fields, reader)
     floats = reader.floats()
+    if kind == "llama4" and floats is not None:
+        floats = from_hf_tiles.floats_of_llama4(fields, floats)
     if floats is None:
         fields.fail("do_rescale", "models take floats: expected true, or `do_normalize`")
     resize, behind, extras, notes = parts
@@ -271,10 +289,9 @@ def _whisper(fields):
     fields.only("dither", 0, 0.0, needed="noise is not added: expected 0")
     fields.only("return_attention_mask", False, needed="masks are not made: expected false")
     made = multimodal.LogMel(bands, length, hop, rate, samples)
-    loads = "transformers.audio_utils.load_audio(path)"
     whole = (multimodal.DecodeSound(rate), made)
     title = "WhisperFeatureExtractor of transformers, by numpy"
-    return Stage(title, loads, whole, "input_features", notes=(_OF_TORCH, _OF_RATES))
+    return Stage(title, _LOADS_SOUND, whole, "input_features", notes=(_OF_TORCH, _OF_RATES))
 
 
 def _wav2vec2(fields):
@@ -284,10 +301,26 @@ def _wav2vec2(fields):
         fields.fail("do_normalize", "the features are the sound then: expected true")
     _padding(fields)
     fields.flag("return_attention_mask", False)
-    loads = "transformers.audio_utils.load_audio(path)"
     whole = (multimodal.DecodeSound(rate), multimodal.UnitVariance())
     notes = ("Sounds of a request are not padded, and there is no mask: pad behind the stage.", _OF_RATES)
-    return Stage("Wav2Vec2FeatureExtractor of transformers", loads, whole, "input_values", notes=notes)
+    return Stage("Wav2Vec2FeatureExtractor of transformers", _LOADS_SOUND, whole, "input_values", notes=notes)
+
+
+def _seamless_m4t(fields):
+    rate, bands = _whole(fields, "sampling_rate", 1 << 20), _whole(fields, "num_mel_bins", 4096)
+    stride = _whole(fields, "stride", _LARGEST_GROUP)
+    if stride < 2:
+        fields.fail("stride", "transformers' mask is empty then: expected 2 at least")
+    if rate < 100:
+        fields.fail("sampling_rate", "bands begin at 20 Hz: expected 100 at least")
+    fields.only("feature_size", bands, needed=f"expected `num_mel_bins`, {bands}")
+    _padding(fields)
+    fields.only("return_attention_mask", True, needed="the mask is an output: expected true")
+    fields.ignore("mel_filters", "window")
+    whole = (multimodal.DecodeSound(rate), multimodal.SeamlessFeatures(bands, rate, stride))
+    title = "SeamlessM4TFeatureExtractor of transformers"
+    notes = ("Sounds of a request are not padded to the longest.", _OF_RATES)
+    return Stage(title, _LOADS_SOUND, whole, "input_features", ("attention_mask",), notes=notes)
 
 
 def _padding(fields):
@@ -300,17 +333,26 @@ def reference(values, backend=None, folder=None):
     kind, _ = CLASSES[class_of(values)]
     if kind in SOUNDS:
         return _sound_reference(values, kind)
+    if kind in from_hf_videos.RULES:
+        return from_hf_videos.reference(values, class_of(values), stage(values))
     from transformers.image_utils import load_image
 
     name, backend = from_hf.name_and_backend(values, backend, CLASSES)
     processor, made = (hf_processors.loaded(name, values, backend, folder), stage(values, backend))
 
+    # numpy has no bfloat16.
+    tensors = "pt" if kind == "llama4" else "np"
+    types = {name: dtype for name, (dtype, _) in made.outputs.items()}
+
     def answer(path):
-        outputs = processor(load_image(str(path)), return_tensors="np")
+        outputs = processor(load_image(str(path)), return_tensors=tensors)
         pixels = outputs[made.output]
+        if kind == "llama4":
+            pixels = pixels.float().numpy()
         # Of some classes patches and tiles of all images follow one another.
         pixels = pixels[0] if pixels.ndim > len(made.shape) else pixels
-        return [pixels, *(np.asarray(outputs[extra][0], np.int64) for extra in made.extras)]
+        extras = (outputs[extra] if extra in _OF_PARTS else outputs[extra][0] for extra in made.extras)
+        return [pixels, *(np.asarray(value, types[extra]) for extra, value in zip(made.extras, extras, strict=True))]
 
     return answer
 
@@ -328,7 +370,8 @@ def _sound_reference(values, kind):
 
     def answer(path):
         rate = extractor.sampling_rate
-        return [extractor(samples(path, rate), sampling_rate=rate, return_tensors="np")[made.output][0]]
+        found = extractor(samples(path, rate), sampling_rate=rate, return_tensors="np")
+        return [found[name][0] for name in (made.output, *made.extras)]
 
     return answer
 

@@ -1,9 +1,10 @@
-"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos and
-sounds that are made here."""
+"""The proof of a conversion: the library's own answers beside the pipeline's, on the user's files or on photos,
+sounds and clips that are made here."""
 
 import os
 import wave
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from .._comparison.compare import runner
 from .._comparison.differences import Comparison
 from .._comparison.words import in_one_line, told
-from . import ahead
+from . import ahead, clips
 
 _FRAMES = 4
 _SHOWN = 3
@@ -58,6 +59,13 @@ class Proof:
 def given_of(stage):
     """What makes of a path what the library is given."""
     return (lambda path: _clip(path)[1]) if stage.takes_frames else os.fspath
+
+
+def made_for(stage):
+    """What makes files for a stage, given a folder and how many."""
+    if stage.takes_sounds:
+        return partial(sounds, shortest=getattr(stage.steps[-1], "shortest", 20))
+    return videos if stage.takes_videos else photos
 
 
 def prove(made, files, run=None, reference=None):
@@ -124,12 +132,12 @@ def photos(folder, count, seed=1):
     return made
 
 
-def sounds(folder, count, seed=1, rate=16000):
-    """Writes sounds of some samples to forty seconds, as WAVs of one channel; returns their paths."""
+def sounds(folder, count, seed=1, rate=16000, shortest=20):
+    """Writes sounds of so many samples to forty seconds, as WAVs of one channel; returns their paths."""
     made = []
     for number in range(count):
         rng = np.random.default_rng([58, seed, number])
-        length = int(np.exp(rng.uniform(np.log(20), np.log(40 * rate))))
+        length = int(np.exp(rng.uniform(np.log(shortest), np.log(40 * rate))))
         at = np.arange(length) / rate
         tones = sum(rng.uniform(0, 0.3) * np.sin(rng.uniform(300, 40_000) * at + rng.uniform(0, 6)) for _ in range(3))
         signal = tones * np.cos(rng.uniform(0, 9) * at) + rng.uniform(0, 0.05) * rng.standard_normal(length)
@@ -143,6 +151,22 @@ def sounds(folder, count, seed=1, rate=16000):
     return made
 
 
+def videos(folder, count, seed=1):
+    """Writes clips of a moving picture, of 2 to 60 frames; returns their paths."""
+    made = []
+    for number in range(count):
+        rng = np.random.default_rng([59, seed, number])
+        height, width = (int(side) for side in np.exp(rng.uniform(np.log(40), np.log(400), 2)))
+        picture = _smooth(rng, height, width)
+        moved = [np.roll(picture, (2 * frame, 3 * frame), axis=(0, 1)) for frame in range(int(rng.integers(2, 61)))]
+        path = Path(folder) / f"{number:03}.avi"
+        path.write_bytes(clips.avi(moved, _RATES[number % len(_RATES)]))
+        made.append(path)
+    return made
+
+
+# Frames by seconds.
+_RATES = ((25, 1), (30, 1), (24000, 1001), (30000, 1001), (10, 1), (60, 1))
 _KINDS = ("photo", "turned", "photo", "progressive", "photo", "png", "photo", "gray", "photo", "png-alpha")
 _ORIENTATION = 0x112
 

@@ -11,6 +11,7 @@ from .description import CHANNELS, ConversionError
 _TYPES = {
     "float32": "TYPE_FP32",
     "float16": "TYPE_FP16",
+    "float64": "TYPE_FP64",
     "uint8": "TYPE_UINT8",
     "int32": "TYPE_INT32",
     "int64": "TYPE_INT64",

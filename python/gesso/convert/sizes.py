@@ -14,6 +14,11 @@ HELPERS = {
     """A side without any pixel fails: here 0 would be a side that is left out."""
     return side / (side > 0)
 ''',
+    "bfloat16": '''def bfloat16(values):
+    """The nearest numbers that bfloat16 has, halves to even."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    return (bits + (bits >> 16 & 1) + 0x7FFF & 0xFFFF0000).view(np.float32)
+''',
     "exact": '''def exact(value, like):
     """A number as float64: constants of a pipeline are float32, so it is a sum of such."""
     total = like * 0

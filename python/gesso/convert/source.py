@@ -206,14 +206,13 @@ class _Writer(TrainingSteps):
         mean, std = step.mean, step.std
         if step.scaling == "multiply-float64":
             self.line(f"values = [float(np.float32(value * {step.factor!r})) for value in range(256)]")
-            self.call(
-                "pixels",
-                "lookup_table",
-                "images",
-                keys=Code("list(range(256))"),
-                values=Code("values"),
-                dtype=Code("types.FLOAT"),
-            )
+            self.looked_up("values")
+        elif step.scaling == "bfloat16":
+            self.line(f"values = bfloat16(np.arange(256, dtype=np.float32) * np.float32({step.factor!r}))")
+            self.line(f"values = bfloat16(values - bfloat16({mean[0]!r}))")
+            self.line(f"values = bfloat16(values / bfloat16({std[0]!r}))")
+            self.looked_up("values.tolist()")
+            mean = None
         else:
             self.call("pixels", "cast", "images", dtype=Code("types.FLOAT"))
         if step.scaling == "multiply":
@@ -227,6 +226,11 @@ class _Writer(TrainingSteps):
         if self.stage.dtype != "float32":
             self.call("pixels", "cast", "pixels", dtype=Code(_TYPES[self.stage.dtype]))
         self.planes()
+
+    def looked_up(self, values):
+        """Floats by a table of all bytes."""
+        keys = Code("list(range(256))")
+        self.call("pixels", "lookup_table", "images", keys=keys, values=Code(values), dtype=Code("types.FLOAT"))
 
     def planes(self):
         if self.layout == "CHW":

@@ -34,7 +34,7 @@ pub enum Filter {
     Hamming,
     /// Cubic.
     Cubic,
-    /// Pillow's `LANCZOS`.
+    /// `LANCZOS` of Pillow, and of torchvision with bytes.
     Lanczos,
     /// OpenCV's `INTER_AREA`.
     Area,
@@ -154,6 +154,7 @@ impl Arithmetic {
             (_, Filter::Cubic) => sums(Curve::Bicubic),
             (_, Filter::Box) if pillow => sums(Curve::Box),
             (_, Filter::Hamming) if pillow => sums(Curve::Hamming),
+            (Self::Torchvision, Filter::Lanczos) => sums(Curve::Lanczos),
             (_, Filter::Lanczos) if pillow => sums(Curve::Lanczos),
             _ => None,
         }

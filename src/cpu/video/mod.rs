@@ -82,6 +82,9 @@ type Wanted = BTreeMap<usize, Vec<usize>>;
 /// waste time.
 const KEYS_BACK: usize = 16;
 
+/// Frames a second of files that do not say.
+const USUAL_RATE: f64 = 25.0;
+
 /// Takes the number of a frame that was asked for, and what writes its pixels.
 pub type TakeFrame<'f> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> + 'f;
 
@@ -136,6 +139,15 @@ impl<'a> Video<'a> {
         let time = self.shown.get(frame).map_or(0, |shown| shown.time);
         let [unit, parts] = self.track.tick.map(f64::from);
         time as f64 * unit / parts.max(1.0)
+    }
+
+    /// Frames a second, on average: those of files that do not say, or that have one frame, come 25 times.
+    pub fn rate(&self) -> f64 {
+        let time = |shown: Option<&Shown>| shown.map_or(0, |shown| shown.time);
+        let ticks = time(self.shown.last()).saturating_sub(time(self.shown.first())) as f64;
+        let [unit, parts] = self.track.tick.map(f64::from);
+        let rate = self.shown.len().saturating_sub(1) as f64 * parts / (ticks * unit);
+        if rate.is_finite() && rate > 0.0 { rate } else { USUAL_RATE }
     }
 
     /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run

@@ -1,6 +1,13 @@
 //! Grids of tiles that an image is cut into: which one a model takes for an image, and what the image is resized to for
 //! it. Numbers are doubles in transformers' order of operations, so that choices are the same in every case.
 
+mod idefics3;
+mod llama4;
+mod minicpm_v;
+
+use crate::error::{Error, Result};
+use crate::limits;
+
 /// How a model chooses.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
@@ -15,6 +22,22 @@ pub(super) enum Rule {
         /// Tiles of the largest grid.
         most: u64,
     },
+    /// Idefics 3's and SmolVLM's: as many tiles as an image of a given longest side has, with which it is filled.
+    LongestSide(u64),
+    /// Llama 4's: the canvas that changes the image's scale least; the image is at its top left.
+    LeastScaling {
+        /// Tiles of the largest grid.
+        most: u64,
+        /// Whether the image is enlarged to the largest canvas.
+        fills: bool,
+    },
+    /// MiniCPM-V's: slices of about the area of a tile, whose sides are multiples of a unit; none for a small image.
+    Slices {
+        /// Slices of the largest grid.
+        most: u64,
+        /// What sides are multiples of.
+        unit: u64,
+    },
 }
 
 /// What is chosen for an image: heights and widths in pixels, rows and columns in tiles.
@@ -22,7 +45,7 @@ pub(super) enum Rule {
 pub(super) struct Choice {
     /// What the image is resized to.
     pub(super) content: [u64; 2],
-    /// What is cut into tiles, the image in its middle.
+    /// What is cut into tiles.
     pub(super) canvas: [u64; 2],
     /// Rows and columns of tiles.
     pub(super) grid: [u64; 2],
@@ -30,7 +53,22 @@ pub(super) struct Choice {
 
 impl Rule {
     /// For an image of that height and width, and tiles of `tile`.
-    pub(super) fn choose(&self, [height, width]: [u64; 2], tile: [u64; 2]) -> Choice {
+    ///
+    /// # Errors
+    /// When those are more than [`limits::MAX_IMAGE_TILES`].
+    pub(super) fn choose(&self, [height, width]: [u64; 2], tile: [u64; 2]) -> Result<Choice> {
+        let found = self.chosen([height, width], tile);
+        let [rows, columns] = found.grid;
+        if rows.saturating_mul(columns) > limits::MAX_IMAGE_TILES as u64 {
+            return Err(Error::invalid(format!(
+                "an image of {height} x {width} pixels that becomes {rows} x {columns} tiles, expected at most {} tiles",
+                limits::MAX_IMAGE_TILES
+            )));
+        }
+        Ok(found)
+    }
+
+    fn chosen(&self, [height, width]: [u64; 2], tile: [u64; 2]) -> Choice {
         match self {
             Rule::Canvases(canvases) => {
                 let canvas = most_of([height, width], canvases);
@@ -42,6 +80,9 @@ impl Rule {
                 let canvas = [grid[0] * tile[0], grid[1] * tile[1]];
                 Choice { content: canvas, canvas, grid }
             }
+            Rule::LongestSide(longest) => idefics3::choose([height, width], *longest, tile[0]),
+            Rule::LeastScaling { most, fills } => llama4::choose([height, width], tile[0], *most, *fills),
+            Rule::Slices { most, unit } => minicpm_v::choose([height, width], tile[0], *unit, *most),
         }
     }
 }
@@ -100,7 +141,7 @@ mod tests {
     fn the_canvas_keeps_most_and_wastes_least() {
         let canvases = vec![[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];
         let rule = Rule::Canvases(canvases);
-        let choose = |height, width| rule.choose([height, width], [336, 336]);
+        let choose = |height, width| rule.choose([height, width], [336, 336]).unwrap();
         assert_eq!(choose(1080, 1920).canvas, [672, 672]);
         assert_eq!(choose(1080, 1920).content, [378, 672]);
         assert_eq!(choose(200, 600).grid, [1, 2]);
@@ -111,11 +152,17 @@ mod tests {
     #[test]
     fn of_equal_ratios_a_large_image_gets_more_tiles() {
         let rule = Rule::Ratio { least: 1, most: 12 };
-        let grid = |height, width| rule.choose([height, width], [448, 448]).grid;
+        let grid = |height, width| rule.choose([height, width], [448, 448]).unwrap().grid;
         assert_eq!(grid(100, 100), [1, 1]);
         assert_eq!(grid(3000, 3000), [3, 3]);
         assert_eq!(grid(480, 640), [3, 4]);
         assert_eq!(grid(60, 4000), [1, 12]);
-        assert_eq!(Rule::Ratio { least: 12, most: 12 }.choose([9, 9], [448, 448]).grid, [4, 3]);
+        assert_eq!(Rule::Ratio { least: 12, most: 12 }.choose([9, 9], [448, 448]).unwrap().grid, [4, 3]);
+    }
+
+    #[test]
+    fn ten_thousand_tiles_are_an_error() {
+        let error = Rule::LongestSide(4000).choose([300, 300], [40, 40]).unwrap_err().to_string();
+        assert!(error.contains("100 x 100 tiles, expected at most 512"), "{error}");
     }
 }

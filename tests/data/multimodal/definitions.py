@@ -42,7 +42,34 @@ PROCESSORS = {
     "pixtral": {"image_processor_type": "PixtralImageProcessor"},
     "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 896, "width": 896}},
     "llama4": {"image_processor_type": "Llama4ImageProcessor"},
+    "minicpm-v": {"image_processor_type": "MiniCPMV4_6ImageProcessor"},
 }
+
+#: The fields of video processors.
+VIDEOS = {
+    "qwen2-vl-video": {"video_processor_type": "Qwen2VLVideoProcessor"},
+    "qwen2.5-vl-video": {
+        "video_processor_type": "Qwen2VLVideoProcessor",
+        "do_sample_frames": True,
+        "fps": 8,
+        "min_pixels": 3136,
+        "max_pixels": 12845056,
+        "cap_pixels_per_frame": True,
+        "max_video_tokens": 20,
+    },
+    "qwen3-vl-video": {
+        "video_processor_type": "Qwen3VLVideoProcessor",
+        "size": {"shortest_edge": 4096, "longest_edge": 25165824},
+    },
+    "qwen3-vl-video-capped": {
+        "video_processor_type": "Qwen3VLVideoProcessor",
+        "fps": 0.5,
+        "cap_pixels_per_frame": True,
+    },
+}
+
+#: Videos of tests/data/video that they are asked for.
+CLIPS = ("h264.mp4", "large_h264.mp4", "vp9.webm", "mjpeg.avi", "large_vp8_odd.webm")
 
 #: Heights and widths: single pixels, thin ones, sides beside multiples of 14, 16 and 28, ties, photos.
 SIZES = (

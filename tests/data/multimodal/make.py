@@ -2,12 +2,16 @@
 answers.json (shapes and checksums) and sounds.npz (values), which tests/python/test_multimodal.py reads.
 
     pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 pillow==12.0.0 numpy==2.4.6
-    python make.py
+    python make.py                      all
+    python make.py idefics3 llama4      some image processors, beside what is recorded
+    python make.py videos               video processors, beside what is recorded
 
-Whisper's features are those of the class's numpy code, and by torch beside them."""
+Whisper's features are those of the class's numpy code, and by torch beside them. Video processors are given the frames
+that Gesso decodes (`PYTHONPATH=python`, `GESSO_LIBRARY`)."""
 
 import json
 import pathlib
+import sys
 import zlib
 
 import definitions
@@ -30,17 +34,19 @@ def asked(processor, pixels):
         return {"error": str(error)}
     found = {}
     for name, value in answer.items():
-        if value.dtype == torch.bfloat16:
+        if getattr(value, "dtype", None) == torch.bfloat16:
             value = value.float()
-        value = np.ascontiguousarray(value.numpy())
+        # Lists are what transformers makes no tensors of.
+        value = np.ascontiguousarray(value.numpy() if hasattr(value, "numpy") else value)
         found[name] = [str(value.dtype), list(value.shape), zlib.crc32(value.tobytes())]
     return found
 
 
-def images():
-    """The answers of all image processors."""
+def images(names):
+    """The answers of image processors."""
     made = {}
-    for name, fields in definitions.PROCESSORS.items():
+    for name in names:
+        fields = definitions.PROCESSORS[name]
         values = {key: value for key, value in fields.items() if key != "image_processor_type"}
         for backend, ending in BACKENDS.items():
             kind = getattr(transformers, fields["image_processor_type"] + ending, None)
@@ -53,6 +59,25 @@ def images():
                 answers[f"{height}x{width}"] = asked(processor, definitions.picture(height, width))
             made[f"{name} {backend}"] = answers
             print(name, backend, flush=True)
+    return made
+
+
+def videos():
+    """The answers of all video processors."""
+    from gesso import convert
+
+    made = {}
+    for name, fields in definitions.VIDEOS.items():
+        stage = convert.transformers(fields)
+        answer, names = stage.reference(), (stage.stage.output, *stage.stage.extras)
+        made[name] = {
+            clip: {
+                output: [str(value.dtype), list(value.shape), zlib.crc32(np.ascontiguousarray(value).tobytes())]
+                for output, value in zip(names, answer(HERE.parent / "video" / clip), strict=True)
+            }
+            for clip in definitions.CLIPS
+        }
+        print(name, flush=True)
     return made
 
 
@@ -79,18 +104,27 @@ def sounds():
     return values, checksums
 
 
-def main():
+def main(names):
     packages = (transformers, torch, torchvision, PIL, np)
     versions = {package.__name__: package.__version__ for package in packages}
-    values, checksums = sounds()
-    answers = images() | {"wav2vec2": checksums}
+    path, answers = HERE / "answers.json", {}
+    if names:
+        answers = json.loads(path.read_text())
+        answers.pop("versions")
+    else:
+        names = [*definitions.PROCESSORS, "videos"]
+        values, checksums = sounds()
+        np.savez_compressed(HERE / "sounds.npz", **values)
+        answers["wav2vec2"] = checksums
+    answers |= images([name for name in names if name != "videos"])
+    if "videos" in names:
+        answers |= videos()
     lines = [f'"versions": {json.dumps(versions)}']
     for name, sizes in answers.items():
         rows = ",\n".join(f"  {json.dumps(size)}: {json.dumps(found)}" for size, found in sizes.items())
         lines.append(f"{json.dumps(name)}: {{\n{rows}\n }}")
-    (HERE / "answers.json").write_text("{\n " + ",\n ".join(lines) + "\n}\n")
-    np.savez_compressed(HERE / "sounds.npz", **values)
+    path.write_text("{\n " + ",\n ".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

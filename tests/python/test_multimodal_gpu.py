@@ -1,0 +1,59 @@
+"""Stages in front of vision-language models on a GPU (`device="mixed"`): the recorded answers of transformers that
+`test_multimodal.py` has on a CPU. Skipped without a GPU."""
+
+import zlib
+
+import numpy as np
+import pytest
+from gesso import Pipeline, convert, fn, types
+from gesso._comparison.compare import runner
+from gesso._native import engine as _engine
+
+if not _engine.has_gpu():
+    pytest.skip("no GPU", allow_module_level=True)
+
+from test_multimodal import ANSWERS, BY, DATA, definitions
+
+# Single pixels, thin images, tiles alone and several, a photo.
+SIZES = ("1x1", "150x1", "13x14", "200x300", "448x448", "770x1010", "1080x1920", "4000x60")
+
+
+@pytest.mark.parametrize(("name", "backend"), BY)
+def test_images_become_the_same_on_a_gpu(name, backend):
+    made = convert.transformers(definitions.PROCESSORS[name], backend=backend, pillow="pillow", device="mixed")
+    run = runner(made())
+    answers = ANSWERS[f"{name} {backend}"]
+    for size in (size for size in SIZES if "error" not in answers[size]):
+        height, width = map(int, size.split("x"))
+        file = np.frombuffer(definitions.as_file(definitions.picture(height, width)), np.uint8)
+        found = dict(zip((made.stage.output, *made.stage.extras), run(file), strict=True))
+        for output, value in found.items():
+            checksum = zlib.crc32(np.ascontiguousarray(value).tobytes())
+            assert checksum == answers[size][output][2], (size, output)
+
+
+@pytest.mark.parametrize("name", definitions.VIDEOS)
+def test_frames_and_grids_of_videos_are_the_same_on_a_gpu(name):
+    made = convert.transformers(definitions.VIDEOS[name], device="mixed")
+    run = runner(made())
+    for clip in ("h264.mp4", "large_h264.mp4"):
+        pixels, grid, times = run(np.fromfile(DATA.parent / "video" / clip, np.uint8))
+        answer = ANSWERS[name][clip]
+        assert list(pixels.shape) == answer["pixel_values_videos"][1]
+        for output, value in (("video_grid_thw", grid), ("timestamps", times)):
+            assert zlib.crc32(np.ascontiguousarray(value).tobytes()) == answer[output][2], (clip, output)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_batches_are_padded_on_a_gpu_as_on_a_cpu(side):
+    given = [np.arange(height * width * 3).reshape(height, width, 3) for height, width in ((2, 5), (4, 1), (3, 3))]
+    pipe = Pipeline(3, 1, 0, prefetch_queue_depth=1)
+    with pipe:
+        images = fn.external_source(name="images", layout="HWC", dtype=types.FLOAT, ndim=3)
+        on_both = [fn.gesso.pad_to_batch(each, axis_names="HW", side=side, align=4) for each in (images, images.gpu())]
+        pipe.set_outputs(*(output for outputs in on_both for output in outputs))
+    pixels, masks, *on_gpu = pipe.run(images=[sample.astype(np.float32) for sample in given])
+    for host, device in zip((pixels, masks), on_gpu, strict=True):
+        device = device.as_cpu()
+        for sample in range(len(given)):
+            np.testing.assert_array_equal(np.asarray(host.at(sample)), np.asarray(device.at(sample)))
