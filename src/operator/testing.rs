@@ -61,6 +61,8 @@ pub(crate) fn run(
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));
     let name = def.name.into();
     let inputs = Inputs::new(&name, &regular, &arguments, &failures);
+    let pool = threads::start(2).unwrap();
+    operator.work_ahead(&CpuCx { pool: &pool, deadline: &NoDeadline }, &inputs)?;
     let desc = operator.setup(&inputs)?.remove(0);
     let bytes: Vec<usize> = desc.shapes.iter().map(|s| s.bytes(desc.dtype.size()).unwrap()).collect();
     let mut samples: Vec<Vec<u64>> = bytes.iter().map(|bytes| vec![u64::MAX; bytes.div_ceil(8)]).collect();
@@ -69,7 +71,6 @@ pub(crate) fn run(
             failures.get(i).is_none().then(|| &mut bytemuck::cast_slice_mut(words)[..len])
         });
         let outputs = vec![OutputSamples { desc: &desc, buffers: buffers.collect() }];
-        let pool = threads::start(2).unwrap();
         operator.run_cpu(&CpuCx { pool: &pool, deadline: &NoDeadline }, &mut Io::new(inputs, outputs))?;
     }
     let samples = samples
