@@ -1,20 +1,160 @@
-//! Images to files. It must not know why.
+//! Images to files: JPEG by libjpeg-turbo, PNG by crate `image`, WebP by libwebp. It must not know why.
 
-use turbojpeg::{Image, PixelFormat, Subsamp};
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::{ExtendedColorType, ImageEncoder};
+use turbojpeg::{Compressor, PixelFormat, Subsamp};
+use webp::{Encoder, PixelLayout, WebPConfig};
 
 use crate::error::{Error, Result};
 
-/// RGB pixels of `size` (height, width) as a JPEG with chroma of half the size.
+/// The longest side of a JPEG, and of a WebP.
+const MAX_JPEG_SIDE: usize = 65_500;
+const MAX_WEBP_SIDE: usize = 16_383;
+
+/// Pixels of rows one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Image<'a> {
+    /// All samples, interleaved; of two bytes in the processor's order.
+    pub bytes: &'a [u8],
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// Samples of a pixel.
+    pub channels: usize,
+    /// Bytes of a sample, 1 or 2.
+    pub width_of_sample: usize,
+}
+
+impl Image<'_> {
+    /// # Errors
+    /// When it has no pixels, longer sides, other numbers of channels, or bytes that are not those of its pixels.
+    fn check(&self, name: &str, longest: usize, channels: &[usize]) -> Result<()> {
+        let &Self { height, width, channels: found, .. } = self;
+        if height == 0 || width == 0 || height.max(width) > longest {
+            return Err(Error::invalid(format!(
+                "an image of {height} x {width} pixels cannot be a {name}, expected sides of 1 to {longest}"
+            )));
+        }
+        if !channels.contains(&found) {
+            return Err(Error::invalid(format!(
+                "an image of {found} channels cannot be a {name}, expected one of {channels:?}"
+            )));
+        }
+        let expected = height * width * found * self.width_of_sample;
+        if self.bytes.len() != expected {
+            return Err(Error::internal(format!(
+                "an image of {} bytes, expected {expected}",
+                self.bytes.len()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// How chroma of a JPEG is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subsampling {
+    /// As often as luma.
+    S444,
+    /// Half as often along rows.
+    S422,
+    /// Half as often along both sides.
+    S420,
+}
+
+/// How a JPEG is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jpeg {
+    /// 1 to 100.
+    pub quality: i32,
+    /// Of its chroma.
+    pub subsampling: Subsampling,
+    /// Whether codes are made for the image: a smaller file, and more work.
+    pub optimize: bool,
+    /// Whether it comes in scans, each of which shows more.
+    pub progressive: bool,
+}
+
+/// `image`, of gray or of red, green and blue, as a JPEG.
 ///
 /// # Errors
-/// Invalid, when libjpeg-turbo refuses the size or the quality.
-pub fn jpeg(pixels: &[u8], size: [usize; 2], quality: i32) -> Result<Vec<u8>> {
-    let [height, width] = size;
-    if pixels.len() != height * width * 3 {
-        return Err(Error::internal(format!("an image of {size:?} pixels has {} bytes", pixels.len())));
-    }
-    let image = Image { pixels, width, pitch: width * 3, height, format: PixelFormat::RGB };
-    turbojpeg::compress(image, quality, Subsamp::Sub2x2)
+/// Invalid, for an image that no JPEG is; what libjpeg-turbo refuses.
+pub fn jpeg(image: &Image<'_>, how: &Jpeg) -> Result<Vec<u8>> {
+    image.check("JPEG", MAX_JPEG_SIDE, &[1, 3])?;
+    let &Image { bytes: pixels, height, width, channels, .. } = image;
+    let (format, subsampling) = match (channels, how.subsampling) {
+        (1, _) => (PixelFormat::GRAY, Subsamp::Gray),
+        (_, Subsampling::S444) => (PixelFormat::RGB, Subsamp::None),
+        (_, Subsampling::S422) => (PixelFormat::RGB, Subsamp::Sub2x1),
+        (_, Subsampling::S420) => (PixelFormat::RGB, Subsamp::Sub2x2),
+    };
+    let compress = || {
+        let mut compressor = Compressor::new()?;
+        compressor.set_quality(how.quality)?;
+        compressor.set_subsamp(subsampling)?;
+        compressor.set_optimize(how.optimize)?;
+        compressor.set_progressive(how.progressive)?;
+        compressor.compress_to_vec(turbojpeg::Image {
+            pixels,
+            width,
+            pitch: width * channels,
+            height,
+            format,
+        })
+    };
+    compress()
+        .map_err(|error: turbojpeg::Error| Error::invalid(format!("the image cannot be a JPEG: {error}")))
+}
+
+/// `image`, of gray or colours, with alpha or without, as a PNG; `level` is 0, stored, to 9, smallest.
+///
+/// # Errors
+/// Invalid, for an image that no PNG is.
+pub fn png(image: &Image<'_>, level: u8) -> Result<Vec<u8>> {
+    image.check("PNG", i32::MAX as usize, &[1, 2, 3, 4])?;
+    let color = match (image.channels, image.width_of_sample) {
+        (1, 1) => ExtendedColorType::L8,
+        (2, 1) => ExtendedColorType::La8,
+        (3, 1) => ExtendedColorType::Rgb8,
+        (4, 1) => ExtendedColorType::Rgba8,
+        (1, _) => ExtendedColorType::L16,
+        (2, _) => ExtendedColorType::La16,
+        (3, _) => ExtendedColorType::Rgb16,
+        _ => ExtendedColorType::Rgba16,
+    };
+    let compression = if level == 0 { CompressionType::Uncompressed } else { CompressionType::Level(level) };
+    let mut file = Vec::new();
+    PngEncoder::new_with_quality(&mut file, compression, FilterType::Adaptive)
+        .write_image(image.bytes, image.width as u32, image.height as u32, color)
+        .map_err(|error| Error::invalid(format!("the image cannot be a PNG: {error}")))?;
+    Ok(file)
+}
+
+/// How a WebP is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WebP {
+    /// 0 to 100; of a lossless one how much is tried.
+    pub quality: f32,
+    /// Whether pixels stay what they are.
+    pub lossless: bool,
+    /// 0, fastest, to 6, smallest.
+    pub method: i32,
+}
+
+/// `image`, of red, green and blue, with alpha or without, as a WebP.
+///
+/// # Errors
+/// Invalid, for an image that no WebP is; what libwebp refuses.
+pub fn webp(image: &Image<'_>, how: &WebP) -> Result<Vec<u8>> {
+    image.check("WebP", MAX_WEBP_SIDE, &[3, 4])?;
+    let mut config = WebPConfig::new().map_err(|()| Error::internal("no configuration of libwebp"))?;
+    (config.quality, config.lossless, config.method) = (how.quality, i32::from(how.lossless), how.method);
+    // Colours where nothing is seen stay, too.
+    config.exact = i32::from(how.lossless);
+    let layout = if image.channels == 4 { PixelLayout::Rgba } else { PixelLayout::Rgb };
+    Encoder::new(image.bytes, layout, image.width as u32, image.height as u32)
+        .encode_advanced(&config)
         .map(|file| file.to_vec())
-        .map_err(|error| Error::invalid(format!("the image cannot be a JPEG: {error}")))
+        .map_err(|error| Error::invalid(format!("the image cannot be a WebP: {error:?}")))
 }

@@ -33,7 +33,8 @@ macro_rules! formats {
 }
 // `decode::Format` has those of images.
 formats! {
-    Wav "wav" Aiff "aiff" Au "au" Caf "caf" Flac "flac" Vorbis "vorbis"
+    Wav "wav" Aiff "aiff" Au "au" Caf "caf" Flac "flac" Vorbis "vorbis" Opus "opus" Mp3 "mp3"
+    Aac "aac" Alac "alac"
     H264 "h264" H265 "h265" Vp8 "vp8" Vp9 "vp9" Av1 "av1" Mjpeg "mjpeg" Mpeg4 "mpeg4"
 }
 

@@ -25,6 +25,7 @@ pub(super) fn run_on_host<'r>(
     memory: &Arc<HostPool>,
     sink: &mut dyn OutputSink<'r>,
 ) -> Result<Vec<Batch<'r>>> {
+    operator.work_ahead(&CpuCx { pool, deadline: sink.deadline() }, &inputs)?;
     let descs = setup(operator, &inputs, step)?;
     let efforts: Vec<Effort> = (0..inputs.batch_size()).map(|i| operator.effort(i)).collect();
     if sink.wants_estimates() {

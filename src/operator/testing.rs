@@ -61,6 +61,8 @@ pub(crate) fn run(
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));
     let name = def.name.into();
     let inputs = Inputs::new(&name, &regular, &arguments, &failures);
+    let pool = threads::start(2).unwrap();
+    operator.work_ahead(&CpuCx { pool: &pool, deadline: &NoDeadline }, &inputs)?;
     let mut descs = operator.setup(&inputs)?;
     let bytes = |desc: &BatchDesc, i: usize| desc.shapes[i].bytes(desc.dtype.size()).unwrap();
     let words = |desc: &BatchDesc, i: usize| vec![u64::MAX; bytes(desc, i).div_ceil(8)];
@@ -75,7 +77,6 @@ pub(crate) fn run(
             OutputSamples { desc, buffers: buffers.collect() }
         });
         let outputs = outputs.collect();
-        let pool = threads::start(2).unwrap();
         operator.run_cpu(&CpuCx { pool: &pool, deadline: &NoDeadline }, &mut Io::new(inputs, outputs))?;
     }
     let (desc, samples) = (descs.remove(0), made.remove(0));

@@ -11,6 +11,7 @@ mod boxes;
 mod color;
 pub mod custom;
 mod decode;
+mod encode;
 mod filters;
 mod geometry;
 mod math;

@@ -31,6 +31,7 @@ pub type Row = (&'static OpDef, Bound);
 /// The operators by their families, the folders here.
 pub const FAMILIES: &[(&str, &[Row])] = &[
     ("decode", decode::OPERATORS),
+    ("encode", encode::OPERATORS),
     ("geometry", geometry::OPERATORS),
     ("color", color::OPERATORS),
     ("filters", filters::OPERATORS),

@@ -62,6 +62,7 @@ fn options(case: &Value) -> DecodeOptions {
         fast_idct: false,
         smooth_chroma: true,
         as_pillow: false,
+        to_srgb: false,
         window,
         shrink: 0,
     }

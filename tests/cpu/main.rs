@@ -23,7 +23,9 @@ mod numbers;
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod pictures;
 mod preferences;
+mod profiles;
 mod resample;
+mod sound;
 mod tiff;
 mod turned;
 mod video;

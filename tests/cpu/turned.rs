@@ -12,6 +12,7 @@ pub(crate) const AS_STORED: DecodeOptions = DecodeOptions {
     fast_idct: false,
     smooth_chroma: true,
     as_pillow: false,
+    to_srgb: false,
     window: None,
     shrink: 0,
 };

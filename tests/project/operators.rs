@@ -32,6 +32,7 @@ fn anchor(name: &str) -> String {
 /// What stands above the operators of each family: the folders of `src/ops`, in the order of the page.
 const FAMILIES: &[(&str, &str)] = &[
     ("decode", "Decoding"),
+    ("encode", "Encoding"),
     ("geometry", "Geometry"),
     ("color", "Colour"),
     ("filters", "Filters"),

@@ -1,12 +1,16 @@
 //! Sound files to samples: finds out what a file is, and has it decoded block by block. It must not know tensors.
 //!
-//! Decoders are our own: a header decides what they hold, and none may ask for more than a bound says, or for memory
-//! that the file's samples do not need.
+//! Containers are read by code of ours, and so are samples but those of MP3, AAC, ALAC and Opus: a header decides what
+//! decoders hold, and none may ask for more than a bound says, or for memory that the file's samples do not need.
 
 use std::time::Duration;
 
+use super::aac::Adts;
 use super::flac::{self, Flac};
+use super::m4a::{Codec, M4a};
+use super::mp3::Mp3;
 use super::ogg::{self, Page, Pages};
+use super::opus::{self, Opus};
 use super::sound::{Block, Coding, Header, Stream};
 use super::stored::Sound;
 use super::vorbis::{self, Vorbis};
@@ -27,6 +31,10 @@ const STORED_SAMPLE: f64 = 0.5;
 const ADPCM_SAMPLE: f64 = 4.0;
 const FLAC_SAMPLE: f64 = 8.0;
 const VORBIS_SAMPLE: f64 = 15.0;
+const MP3_SAMPLE: f64 = 20.0;
+const AAC_SAMPLE: f64 = 20.0;
+const ALAC_SAMPLE: f64 = 15.0;
+const OPUS_SAMPLE: f64 = 40.0;
 
 /// What kind of file it is.
 enum File<'a> {
@@ -35,6 +43,10 @@ enum File<'a> {
     /// Streams of Ogg.
     OggFlac(&'a [u8], u32),
     OggVorbis(&'a [u8], u32),
+    OggOpus(&'a [u8], u32),
+    Mp3(Mp3<'a>),
+    Adts(Adts<'a>),
+    M4a(M4a<'a>),
 }
 
 /// What is behind tags of ID3.
@@ -50,7 +62,7 @@ fn without_tags(mut bytes: &[u8]) -> &[u8] {
 
 /// The first stream of sound in an Ogg file.
 fn find_stream(bytes: &[u8]) -> Result<File<'_>> {
-    let mut other = None;
+    let mut is_speex = false;
     for page in Pages::new(bytes).take_while(Page::is_first).take(MAX_STREAMS) {
         let start = page.start();
         if vorbis::is_vorbis(start) {
@@ -59,21 +71,22 @@ fn find_stream(bytes: &[u8]) -> Result<File<'_>> {
         if start.starts_with(flac::OGG_MARK) {
             return Ok(File::OggFlac(bytes, page.serial));
         }
-        other = other.or(match start {
-            [b'O', b'p', b'u', b's', ..] => Some("Opus"),
-            [b'S', b'p', b'e', b'e', b'x', ..] => Some("Speex"),
-            _ => None,
-        });
+        if start.starts_with(opus::MARK) {
+            return Ok(File::OggOpus(bytes, page.serial));
+        }
+        is_speex |= start.starts_with(b"Speex");
     }
-    Err(match other {
-        Some(name) => Error::unsupported(format!("Ogg with {name}, expected Vorbis or FLAC")),
-        None => Error::invalid("an Ogg file without a stream of Vorbis or FLAC"),
+    Err(match is_speex {
+        true => Error::unsupported("Ogg with Speex, expected Vorbis, Opus or FLAC"),
+        false => Error::invalid("an Ogg file without a stream of Vorbis, Opus or FLAC"),
     })
 }
 
 impl<'a> File<'a> {
     fn of(bytes: &'a [u8]) -> Result<Self> {
+        let tagged = bytes.len();
         let bytes = without_tags(bytes);
+        let is_tagged = bytes.len() < tagged;
         if bytes.starts_with(flac::MARK) {
             return Ok(Self::Flac(bytes));
         }
@@ -83,6 +96,13 @@ impl<'a> File<'a> {
         let numbers = riff::open(bytes).or_else(|| aiff::open(bytes)).or_else(|| au::open(bytes));
         if let Some(sound) = numbers.or_else(|| caf::open(bytes)) {
             return sound.map(Self::Numbers);
+        }
+        if let Some(file) = M4a::open(bytes) {
+            return file.map(Self::M4a);
+        }
+        let packets = Adts::open(bytes).map(Self::Adts);
+        if let Some(file) = packets.or_else(|| Mp3::open(bytes, is_tagged).map(Self::Mp3)) {
+            return Ok(file);
         }
         Err(match known(bytes) {
             Some(name) => Error::unsupported(format!("{name}, expected {EXPECTED}")),
@@ -96,6 +116,10 @@ impl<'a> File<'a> {
             Self::Flac(bytes) => flac::header(bytes),
             Self::OggFlac(bytes, serial) => flac::header_in_ogg(bytes, serial),
             Self::OggVorbis(bytes, serial) => vorbis::header(bytes, serial),
+            Self::OggOpus(bytes, serial) => opus::header(bytes, serial),
+            Self::Mp3(ref file) => file.header(),
+            Self::Adts(file) => file.header(),
+            Self::M4a(ref file) => Ok(file.header()),
         }
     }
 
@@ -105,18 +129,22 @@ impl<'a> File<'a> {
             Self::Flac(bytes) => Box::new(Flac::open(bytes)?),
             Self::OggFlac(bytes, serial) => Box::new(Flac::open_in_ogg(bytes, serial)?),
             Self::OggVorbis(bytes, serial) => Box::new(Vorbis::open(bytes, serial)?),
+            Self::OggOpus(bytes, serial) => Box::new(Opus::open(bytes, serial)?),
+            Self::Mp3(file) => Box::new(file.stream()?),
+            Self::Adts(file) => Box::new(file.stream()?),
+            Self::M4a(file) => Box::new(file.stream()?),
         })
     }
 }
 
 /// What is read.
-const EXPECTED: &str = "WAV, W64, AIFF, AU, CAF, FLAC or Ogg Vorbis";
+const EXPECTED: &str = "WAV, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus, MP3, AAC or ALAC in MP4";
 
 /// A kind of sound file that is not read.
 fn known(bytes: &[u8]) -> Option<&'static str> {
     Some(match bytes {
-        [0xff, 0xe0..=0xff, ..] => "MPEG audio",
-        [_, _, _, _, b'f', b't', b'y', b'p', ..] => "audio in MP4",
+        [0xff, 0xe0..=0xff, ..] => "MPEG audio that is no MP3, or free of a bit rate",
+        [b'A', b'D', b'I', b'F', ..] => "AAC in ADIF",
         [b'N', b'I', b'S', b'T', b'_', b'1', b'A', ..] => "a NIST file",
         [b'C', b'r', b'e', b'a', b't', b'i', b'v', b'e', b' ', b'V', ..] => "a VOC file",
         [b'F', b'O', b'R', b'M', _, _, _, _, b'8' | b'1', b'S' | b'6', b'V', ..] => "an IFF-8SVX file",
@@ -133,6 +161,7 @@ fn known(bytes: &[u8]) -> Option<&'static str> {
 
 /// The format of a file, as its first bytes say; `None` where it is none that is decoded.
 pub fn file_format(bytes: &[u8]) -> Option<Format> {
+    let tagged = bytes.len();
     let bytes = without_tags(bytes);
     if bytes.starts_with(flac::MARK) {
         return Some(Format::Flac);
@@ -140,14 +169,23 @@ pub fn file_format(bytes: &[u8]) -> Option<Format> {
     if bytes.starts_with(ogg::MARK) {
         return match find_stream(bytes).ok()? {
             File::OggVorbis(..) => Some(Format::Vorbis),
+            File::OggOpus(..) => Some(Format::Opus),
             _ => Some(Format::Flac),
         };
+    }
+    if let Some(file) = M4a::open(bytes) {
+        return Some(match file.ok()?.codec {
+            Codec::Aac(_) => Format::Aac,
+            Codec::Alac(_) => Format::Alac,
+        });
     }
     let numbers = [
         (Format::Wav, riff::open(bytes).is_some()),
         (Format::Aiff, aiff::open(bytes).is_some()),
         (Format::Au, au::open(bytes).is_some()),
         (Format::Caf, caf::open(bytes).is_some()),
+        (Format::Aac, Adts::open(bytes).is_some()),
+        (Format::Mp3, Mp3::open(bytes, bytes.len() < tagged).is_some()),
     ];
     numbers.into_iter().find(|&(_, is_it)| is_it).map(|(format, _)| format)
 }
@@ -167,6 +205,10 @@ pub fn effort(header: &Header) -> Effort {
         Coding::Adpcm => ADPCM_SAMPLE,
         Coding::Flac => FLAC_SAMPLE,
         Coding::Vorbis => VORBIS_SAMPLE,
+        Coding::Mp3 => MP3_SAMPLE,
+        Coding::Aac => AAC_SAMPLE,
+        Coding::Alac => ALAC_SAMPLE,
+        Coding::Opus => OPUS_SAMPLE,
     };
     let samples = header.frames as f64 * header.channels as f64;
     Effort { time: Duration::from_nanos((samples * sample) as u64), scratch: header.scratch }

@@ -1,11 +1,14 @@
 //! Pure functions on signals: decoding, resampling, spectra, mel filters. Nothing here knows operators.
 
+mod aac;
 mod adpcm;
 mod aiff;
+mod alac;
 mod au;
 mod bits;
 mod caf;
 pub mod chirp;
+mod coded;
 mod crc;
 pub mod decode;
 mod fields;
@@ -13,8 +16,11 @@ mod flac;
 pub mod kaldi;
 pub mod level;
 pub mod log_mel;
+mod m4a;
 pub mod mel;
+mod mp3;
 mod ogg;
+mod opus;
 mod pairwise;
 pub mod resample;
 mod riff;

@@ -28,6 +28,14 @@ pub enum Coding {
     Flac,
     /// Vorbis.
     Vorbis,
+    /// MPEG audio, layer 3.
+    Mp3,
+    /// AAC.
+    Aac,
+    /// ALAC.
+    Alac,
+    /// Opus.
+    Opus,
 }
 
 /// Some frames, with interleaved channels.

@@ -5,10 +5,13 @@ mod items;
 mod pixels;
 mod properties;
 
+use std::borrow::Cow;
+
 use super::color::Luma;
 use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
 use super::picture::{Picture, Samples};
+use super::profile::Profile;
 use super::{ColorSpace, Header, Job, Window};
 use crate::cpu::atoms::atoms;
 use crate::error::{Context, Error, Result};
@@ -28,6 +31,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [_, _, _, _, b'f', b't', b'y', b'p', ..]) && has_brand(bytes),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile,
     effort: expected,
 };
 
@@ -61,6 +65,13 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         orientation: properties.orientation,
         halves: false,
     })
+}
+
+/// What the container says of the file's colours: a profile before codes.
+fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    let properties = Items::read(bytes)?.color.properties;
+    let codes = properties.codes.filter(|codes| *codes != [1, 13]).map(Profile::Codes);
+    Ok(properties.profile.map(|profile| Profile::Icc(Cow::Borrowed(profile))).or(codes))
 }
 
 fn color_channels(gray: bool) -> usize {

@@ -23,6 +23,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [b'B', b'M', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile: |_| Ok(None),
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: (image.stored + image.length) * STORED_BYTE,
         scratch: image.stored,

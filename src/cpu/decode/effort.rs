@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{ColorSpace, DecodeOptions, ImageInfo, is_plain};
+use super::{ColorSpace, DecodeOptions, ImageInfo, is_plain, srgb};
 use crate::deadline::Effort;
 
 /// For each byte of samples that are stored as they are, and of the file where they are text.
@@ -45,8 +45,11 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
     let length = bytes.len() as f64;
     let measures = Measures { bytes, info, pixels, samples, stored, length, is_output };
     let cost = (info.format.row().effort)(&measures);
-    let converted = if as_stored { 0.0 } else { pixels * CONVERTED_PIXEL };
-    let scratch = if is_output { 0.0 } else { stored };
+    let to_srgb = if options.to_srgb { pixels * srgb::PIXEL } else { 0.0 };
+    let converted = if as_stored { 0.0 } else { pixels * CONVERTED_PIXEL } + to_srgb;
+    // Its own colours are decoded to memory of their own.
+    let own = if options.to_srgb { stored } else { 0.0 };
+    let scratch = own + if is_output { 0.0 } else { stored };
     Effort {
         time: Duration::from_nanos((converted + cost.nanoseconds) as u64),
         scratch: (scratch + cost.scratch) as usize,

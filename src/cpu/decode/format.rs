@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::effort::{Cost, Measures};
+use super::profile::Profile;
 use super::{Decoder, Format, Header, Job};
 use crate::error::{Error, Result};
 
@@ -19,6 +20,8 @@ pub(super) struct ImageFormat {
     pub(super) header: fn(&[u8]) -> Result<Header>,
     /// Decodes what the job asks for to memory whose size was checked.
     pub(super) decode: fn(&Decoder, &[u8], &Job<'_>, &mut [u8]) -> Result<()>,
+    /// What the file says of its colours; `None` where it says nothing, or sRGB.
+    pub(super) profile: for<'a> fn(&'a [u8]) -> Result<Option<Profile<'a>>>,
     /// What that is expected to take, from the header.
     pub(super) effort: fn(&Measures<'_>) -> Cost,
 }

@@ -28,6 +28,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile: |_| Ok(None),
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: image.pixels * PIXEL + codes(image.bytes) as f64 * CODE,
         // Its pixels with alpha, and those of a frame that is smaller.

@@ -39,6 +39,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile: |_| Ok(None),
     effort: expected,
 };
 

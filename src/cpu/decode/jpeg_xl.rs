@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::io::IoSliceMut;
 
 use jxl::api::{
-    AlphaMode, Endianness, Event, ExtraChannel, JxlBasicInfo, JxlBitDepth, JxlBitstreamInput, JxlColorType,
-    JxlDataFormat, JxlDecoder, JxlDecoderOptions, JxlOutputBuffer, JxlParallelRunner, JxlParallelRunnerFun,
-    JxlPixelFormat,
+    AlphaMode, Endianness, Event, ExtraChannel, JxlBasicInfo, JxlBitDepth, JxlBitstreamInput,
+    JxlColorEncoding, JxlColorProfile, JxlColorType, JxlDataFormat, JxlDecoder, JxlDecoderOptions,
+    JxlOutputBuffer, JxlParallelRunner, JxlParallelRunnerFun, JxlPixelFormat, JxlTransferFunction,
 };
 use jxl::error::Error as Cause;
 
@@ -19,6 +19,7 @@ use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
+use super::profile::Profile;
 use super::{ColorSpace, Header, Job};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
@@ -50,6 +51,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile,
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: image.samples * SAMPLE + image.length * BYTE,
         // Two or three bytes a sample, and floats of frames that are not shown.
@@ -233,6 +235,28 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         orientation: Orientation::from_exif(info.orientation as u32),
         halves: false,
     })
+}
+
+/// Of what colours decoded pixels are.
+///
+/// # Errors
+/// Unsupported, for colours of high dynamic range.
+fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    let stream = codestream::codestream(bytes)?;
+    let opened = Opened::new(&stream, limits::MAX_JPEG_XL_SAMPLES)?;
+    let Some(profile) = opened.decoder.output_color_profile() else { return Ok(None) };
+    let srgb = JxlColorProfile::Simple(JxlColorEncoding::srgb(opened.is_gray()));
+    if profile.same_color_encoding(&srgb) {
+        return Ok(None);
+    }
+    if let Some(JxlTransferFunction::PQ | JxlTransferFunction::HLG) = profile.transfer_function() {
+        return Err(Error::unsupported(
+            "colours of high dynamic range, which need a choice of tones to become sRGB",
+        ));
+    }
+    let profile =
+        profile.try_as_icc().ok_or_else(|| Error::unsupported("colours that no profile describes"))?;
+    Ok(Some(Profile::Icc(Cow::Owned(profile.into_owned()))))
 }
 
 /// The type that holds samples of `depth`: that of the file, or a wider one.

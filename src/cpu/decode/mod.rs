@@ -13,6 +13,7 @@
 //! libwebp (crate `webp`), AVIF by `re_rav1d`, which decodes videos too, TIFF by our own code, the other formats by the
 //! crates `image`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
 //!
+//! - Colours become sRGB where [`DecodeOptions::to_srgb`] asks for it; DALI never applies a profile.
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
 //! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded,
@@ -38,7 +39,9 @@ mod picture;
 mod pillow;
 mod png;
 mod pnm;
+mod profile;
 mod raster;
+mod srgb;
 mod tiff;
 mod watched;
 mod webp;
@@ -122,6 +125,8 @@ pub struct DecodeOptions {
     pub smooth_chroma: bool,
     /// Whether colours become 8-bit RGB as Pillow's `convert("RGB")` makes it: see `pillow.rs` beside this file.
     pub as_pillow: bool,
+    /// Whether colours are converted to sRGB from those that the file says it has ([`has_profile`]).
+    pub to_srgb: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,
     /// How often the sides of a JPEG are halved, rounded up, by transforming less of it: at most [`MAX_SHRINK`]. The
@@ -141,6 +146,7 @@ impl Default for DecodeOptions {
             fast_idct: false,
             smooth_chroma: true,
             as_pillow: false,
+            to_srgb: false,
             window: None,
             shrink: 0,
         }
@@ -219,6 +225,19 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
 /// The format of a file, as its first bytes say; `None` where it is none that is decoded.
 pub fn file_format(bytes: &[u8]) -> Option<Format> {
     format::detect(bytes).ok()
+}
+
+/// Whether a file says of its colours that they are others than those of sRGB. Files of formats that may not say it have
+/// none.
+///
+/// # Errors
+/// Those of [`probe`] about its format; what says it is damaged.
+pub fn has_profile(bytes: &[u8]) -> Result<bool> {
+    Ok(profile_of(bytes, format::detect(bytes)?)?.is_some())
+}
+
+fn profile_of(bytes: &[u8], format: Format) -> Result<Option<profile::Profile<'_>>> {
+    (format.row().profile)(bytes).context(|| format!("`{format}` image"))
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {
@@ -383,7 +402,11 @@ impl Decoder {
             return Ok(());
         }
         faults::reach(whole.format.parameter());
-        let decoded = (whole.format.row().decode)(self, bytes, &job, out);
+        let profile = if options.to_srgb { profile_of(bytes, whole.format)? } else { None };
+        let decoded = match profile {
+            Some(profile) => srgb::decode(self, bytes, &profile, &job, out),
+            None => (whole.format.row().decode)(self, bytes, &job, out),
+        };
         // That a decoder was interrupted looks like damage.
         decoded
             .or_else(|error| conditions.watch.check().and(Err(error)))
@@ -403,7 +426,9 @@ impl Decoder {
         let job = probe(bytes, options.adjust_orientation)
             .and_then(|whole| Job::new(bytes, &whole, options, conditions));
         match job {
-            Ok(job) if job.info.format == Format::Jpeg => self.jpeg.decode_rows(bytes, &job, rows),
+            Ok(job) if job.info.format == Format::Jpeg && !options.to_srgb => {
+                self.jpeg.decode_rows(bytes, &job, rows)
+            }
             _ => false,
         }
     }

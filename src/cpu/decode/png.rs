@@ -1,11 +1,16 @@
 //! PNG: header, EXIF and pixels by crate `image`. It must not know other formats.
 
+use std::borrow::Cow;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
 use image::codecs::png::PngDecoder;
 
 use super::color::Luma;
 use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
 use super::orientation::{Orientation, exif_block, from_exif_block};
+use super::profile::{MAX_BYTES, Profile, SRGB_POINTS, too_long};
 use super::raster::{failed, read_pixels, scratch_limits};
 use super::watched::Watched;
 use super::{Header, Job};
@@ -24,6 +29,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile,
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: image.stored * BYTE + chunk_count(image.bytes) as f64 * CHUNK,
         scratch: 0.0,
@@ -98,6 +104,71 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     Ok(chunks(bytes)?.header)
+}
+
+/// The contents of the first chunk of this name in front of the pixels, if all of them are there.
+fn chunk<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    let mut rest = bytes.get(SIGNATURE_BYTES..)?;
+    loop {
+        let (&[l3, l2, l1, l0, kind @ ..], behind) = rest.split_first_chunk::<8>()?;
+        let (body, behind) = behind.split_at_checked(u32::from_be_bytes([l3, l2, l1, l0]) as usize)?;
+        if &kind == name {
+            return Some(body);
+        }
+        if &kind == b"IDAT" {
+            return None;
+        }
+        // Behind it is its sum.
+        rest = behind.get(4..)?;
+    }
+}
+
+/// What the file says of its colours: of several chunks the one that PNG's third edition says.
+///
+/// # Errors
+/// Chunks that are damaged.
+fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    let damaged = |name: &str| Error::invalid(format!("damaged: chunk `{name}`"));
+    if let Some(codes) = chunk(bytes, b"cICP") {
+        let &[primaries, transfer, 0, 1] = codes else {
+            return Err(Error::unsupported(
+                "chunk `cICP` of colours that are not red, green and blue of full range",
+            ));
+        };
+        return Ok(Some(Profile::Codes([primaries, transfer])));
+    }
+    if let Some(body) = chunk(bytes, b"iCCP") {
+        // Behind a name and its end is the number of the way in which it is compressed.
+        let packed =
+            memchr::memchr(0, body).and_then(|end| body.get(end + 2..)).ok_or_else(|| damaged("iCCP"))?;
+        let mut profile = Vec::new();
+        let read = ZlibDecoder::new(packed).take(MAX_BYTES as u64 + 1).read_to_end(&mut profile);
+        read.map_err(|_| damaged("iCCP"))?;
+        return if profile.len() > MAX_BYTES {
+            Err(too_long())
+        } else {
+            Ok(Some(Profile::Icc(Cow::Owned(profile))))
+        };
+    }
+    if chunk(bytes, b"sRGB").is_some() {
+        return Ok(None);
+    }
+    let numbers = |body: &[u8]| -> Vec<f32> {
+        body.as_chunks::<4>().0.iter().map(|&bytes| u32::from_be_bytes(bytes) as f32 / 100_000.0).collect()
+    };
+    let gamma = match chunk(bytes, b"gAMA").map(numbers).as_deref() {
+        None => None,
+        Some(&[gamma]) if gamma > 0.0 => Some(1.0 / gamma),
+        Some(_) => return Err(damaged("gAMA")),
+    };
+    let points = match chunk(bytes, b"cHRM").map(numbers).as_deref() {
+        None => SRGB_POINTS,
+        Some(&[a, b, c, d, e, f, g, h]) if b > 0.0 && d > 0.0 && f > 0.0 && h > 0.0 => {
+            [[a, b], [c, d], [e, f], [g, h]]
+        }
+        Some(_) => return Err(damaged("cHRM")),
+    };
+    Ok((gamma.is_some() || points != SRGB_POINTS).then_some(Profile::Measured(gamma, points)))
 }
 
 /// How many chunks there are, of which each takes its time.

@@ -22,6 +22,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n' | b'#', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile: |_| Ok(None),
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: (image.stored + image.length) * STORED_BYTE,
         scratch: image.stored,

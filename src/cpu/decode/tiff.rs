@@ -20,15 +20,19 @@ mod pixels;
 mod samples;
 mod ycbcr;
 
+use std::borrow::Cow;
+
 use super::color::Luma;
 use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
 use super::jpeg;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
+use super::profile::Profile;
 use super::{ColorSpace, Header, Job, check_size};
 use crate::error::{Error, Result};
 use colors::Pixels;
+use directory::Directory;
 use layout::{Format, Layout, compression, tag};
 
 /// The most samples that pictures have.
@@ -48,6 +52,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..]),
     header,
     decode: |decoder, bytes, job, out| decode(bytes, &decoder.jpeg, job, out),
+    profile,
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: image.stored * BYTE + coded_bytes(image.bytes) as f64 * CODED_BYTE,
         // Where it is made to look otherwise for its decoder, the file itself.
@@ -68,6 +73,12 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         orientation: Orientation::from_exif(u32::try_from(turn).unwrap_or(1)),
         halves: false,
     })
+}
+
+/// The file's profile.
+fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    let profile = Directory::read(bytes)?.raw(tag::PROFILE)?;
+    Ok((!profile.is_empty()).then_some(Profile::Icc(Cow::Borrowed(profile))))
 }
 
 /// Bytes of codes that are read, where the same ones may be read again and again.

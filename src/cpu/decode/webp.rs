@@ -1,5 +1,7 @@
 //! WebP by libwebp; of an animation the first frame. It must not know other formats.
 
+use std::borrow::Cow;
+
 use webp::{BitstreamFeatures, Decoder, WebPImage};
 
 use super::color::Luma;
@@ -7,6 +9,7 @@ use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
 use super::orientation::{Orientation, from_exif_block};
 use super::picture::{Picture, Samples};
+use super::profile::Profile;
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
 use crate::memory::zeroed;
@@ -28,6 +31,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..]),
     header,
     decode: |_, bytes, job, out| decode(bytes, job, out),
+    profile,
     effort: |image: &Measures<'_>| Cost {
         nanoseconds: image.pixels * PIXEL,
         // Of a lossless one what was decoded, and its pixels.
@@ -46,6 +50,11 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         orientation: chunk(bytes, b"EXIF").map_or(Orientation::default(), from_exif_block),
         halves: false,
     })
+}
+
+/// The file's profile.
+fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    Ok(chunk(bytes, b"ICCP").map(|profile| Profile::Icc(Cow::Borrowed(profile))))
 }
 
 fn features(bytes: &[u8]) -> Result<BitstreamFeatures> {

@@ -11,12 +11,12 @@ use crate::limits;
 /// Motion JPEG, as object type of an elementary stream (ISO/IEC 14496-1).
 const MJPEG: u8 = 0x6C;
 
-fn find_path<'a>(bytes: &'a [u8], path: &[&[u8; 4]]) -> Option<&'a [u8]> {
+pub(in crate::cpu) fn find_path<'a>(bytes: &'a [u8], path: &[&[u8; 4]]) -> Option<&'a [u8]> {
     path.iter().try_fold(bytes, |bytes, name| find(bytes, name))
 }
 
 /// Whether a file begins as these do.
-pub(super) fn is_mp4(file: &[u8]) -> bool {
+pub(in crate::cpu) fn is_mp4(file: &[u8]) -> bool {
     let names = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp"];
     file.get(4..8).is_some_and(|name| names.iter().any(|known| known.as_slice() == name))
 }
@@ -60,7 +60,7 @@ pub(super) fn movie(moov: &[u8], len: usize, most: usize) -> Result<(Track, Opti
     Ok((track, fragments))
 }
 
-fn track_id(trak: &[u8]) -> Result<u32> {
+pub(in crate::cpu) fn track_id(trak: &[u8]) -> Result<u32> {
     let mut header = Bytes(find(trak, b"tkhd").unwrap_or_default());
     let version = header.u8()?;
     header.skip(if version == 1 { 19 } else { 11 })?;
@@ -109,7 +109,7 @@ fn entry(stsd: &[u8]) -> Result<Track> {
 }
 
 /// The unit of time in `mvhd` or `mdhd`: parts of a second.
-fn timescale(header: Option<&[u8]>) -> Result<u32> {
+pub(in crate::cpu) fn timescale(header: Option<&[u8]>) -> Result<u32> {
     let mut header = Bytes(header.unwrap_or_default());
     let version = header.u8()?;
     header.skip(if version == 1 { 19 } else { 11 })?;
@@ -117,7 +117,7 @@ fn timescale(header: Option<&[u8]>) -> Result<u32> {
 }
 
 /// Which parts of the track's time the edit list shows. Where nothing is to be shown for a while, nothing is.
-fn edits(moov: &[u8], trak: &[u8]) -> Result<Vec<std::ops::Range<i64>>> {
+pub(in crate::cpu) fn edits(moov: &[u8], trak: &[u8]) -> Result<Vec<std::ops::Range<i64>>> {
     let Some(list) = find_path(trak, &[b"edts", b"elst"]) else { return Ok(Vec::new()) };
     let (movie, media) = (timescale(find(moov, b"mvhd"))?, timescale(find_path(trak, &[b"mdia", b"mdhd"]))?);
     let mut list = Bytes(list);

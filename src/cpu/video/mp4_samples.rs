@@ -1,10 +1,20 @@
 //! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is
 //! meant, `mp4` knows.
 
-use super::track::Track;
+use std::ops::Range;
+
 use crate::cpu::atoms::{Atom, atoms, find};
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
+
+/// What takes the samples of a track.
+pub(in crate::cpu) trait Samples {
+    /// The next one: where it is in a file of `len` bytes, when it is shown, and whether decoding may begin there.
+    ///
+    /// # Errors
+    /// When there are more than the limit.
+    fn push(&mut self, len: usize, range: Range<usize>, time: i64, key: bool) -> Result<()>;
+}
 
 /// Runs of equal values, one after the other: `(how many, value)` each.
 struct Runs<'a> {
@@ -55,16 +65,16 @@ impl Chunks<'_> {
 ///
 /// # Errors
 /// Tables that are missing or too short; more samples than the limit.
-pub(super) fn read(len: usize, stbl: &[u8], track: &mut Track) -> Result<()> {
+pub(in crate::cpu) fn read(len: usize, stbl: &[u8], track: &mut impl Samples) -> Result<()> {
     let Some(mut sizes) = find(stbl, b"stsz").map(Bytes) else {
-        return Err(Error::unsupported("a video track without a table of sizes (`stsz`)"));
+        return Err(Error::unsupported("a track without a table of sizes (`stsz`)"));
     };
     sizes.skip(4)?;
     let (one_size, mut left) = (sizes.u32()?, sizes.u32()?);
     let (mut offsets, wide) = match (find(stbl, b"stco"), find(stbl, b"co64")) {
         (Some(offsets), _) => (Bytes(offsets), false),
         (None, Some(offsets)) => (Bytes(offsets), true),
-        (None, None) => return Err(Error::invalid("a video track without a table of chunks")),
+        (None, None) => return Err(Error::invalid("a track without a table of chunks")),
     };
     offsets.skip(8)?;
     let mut chunks =
@@ -97,7 +107,7 @@ pub(super) fn read(len: usize, stbl: &[u8], track: &mut Track) -> Result<()> {
 }
 
 /// What fragments leave out, from `mvex`.
-pub(super) struct Fragments {
+pub(in crate::cpu) struct Fragments {
     track: u32,
     defaults: Defaults,
     /// When the next sample is decoded.
@@ -116,7 +126,7 @@ struct Defaults {
 const NOT_A_KEY: u32 = 0x1_0000;
 
 impl Fragments {
-    pub(super) fn new(mvex: &[u8], track: u32) -> Self {
+    pub(in crate::cpu) fn new(mvex: &[u8], track: u32) -> Self {
         let defaults = atoms(mvex).filter(|atom| atom.name == *b"trex").find_map(|atom| {
             let mut fields = Bytes(atom.body.get(4..)?);
             let id = fields.u32().ok()?;
@@ -131,14 +141,19 @@ impl Fragments {
     ///
     /// # Errors
     /// Tables that are too short; more samples than the limit.
-    pub(super) fn read(&mut self, len: usize, moof: Atom<'_>, track: &mut Track) -> Result<()> {
+    pub(in crate::cpu) fn read(
+        &mut self,
+        len: usize,
+        moof: Atom<'_>,
+        track: &mut impl Samples,
+    ) -> Result<()> {
         for traf in atoms(moof.body).filter(|atom| atom.name == *b"traf") {
             self.fragment(len, moof.at, traf.body, track)?;
         }
         Ok(())
     }
 
-    fn fragment(&mut self, len: usize, moof: usize, traf: &[u8], track: &mut Track) -> Result<()> {
+    fn fragment(&mut self, len: usize, moof: usize, traf: &[u8], track: &mut impl Samples) -> Result<()> {
         let mut header = Bytes(find(traf, b"tfhd").unwrap_or_default());
         let flags = header.u32()?;
         if header.u32()? != self.track {
@@ -175,7 +190,7 @@ impl Fragments {
         mut at: usize,
         run: &[u8],
         defaults: Defaults,
-        track: &mut Track,
+        track: &mut impl Samples,
     ) -> Result<usize> {
         let mut run = Bytes(run);
         let (flags, count) = (run.u32()?, run.u32()?);

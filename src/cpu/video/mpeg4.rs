@@ -162,7 +162,7 @@ pub(super) fn matrix(config: &[u8]) -> Option<u8> {
 
 /// Object type and parameters that an `esds` box of MP4 has (ISO/IEC 14496-1): descriptors in one another, each a tag
 /// and a length.
-pub(super) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
+pub(in crate::cpu) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
     let mut at = Bytes(esds.get(4..)?);
     let mut object_type = None;
     loop {

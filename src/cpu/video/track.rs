@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::mp4_samples::Samples;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -39,6 +40,12 @@ pub(super) struct Shown {
     pub(super) packet: usize,
     /// When, in the track's unit of time.
     pub(super) time: i64,
+}
+
+impl Samples for Track {
+    fn push(&mut self, len: usize, range: Range<usize>, time: i64, key: bool) -> Result<()> {
+        Self::push(self, len, range, time, key)
+    }
 }
 
 /// Packets in the order in which they are decoded, and what is needed to decode them.

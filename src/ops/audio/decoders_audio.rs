@@ -38,7 +38,7 @@ struct Job {
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Audio",
     aliases: &["AudioDecoder"],
-    doc: "Decodes WAV, W64, AIFF, AU, CAF, FLAC and Ogg Vorbis to samples and their rate",
+    doc: "Decodes WAV, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus, MP3, AAC and ALAC to samples and their rate",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[

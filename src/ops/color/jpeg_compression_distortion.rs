@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
-use crate::cpu::encode;
+use crate::cpu::encode::{self, Jpeg, Subsampling};
 use crate::error::{Error, Result};
 use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
@@ -83,7 +83,10 @@ impl Operator for JpegCompressionDistortion {
             };
             let frame = height * width * 3;
             for (src, dst) in input.bytes.chunks_exact(frame).zip(output.bytes.chunks_exact_mut(frame)) {
-                let file = encode::jpeg(src, [height, width], quality)?;
+                let image = encode::Image { bytes: src, height, width, channels: 3, width_of_sample: 1 };
+                let how =
+                    Jpeg { quality, subsampling: Subsampling::S420, optimize: false, progressive: false };
+                let file = encode::jpeg(&image, &how)?;
                 let options = DecodeOptions { adjust_orientation: false, ..DecodeOptions::default() };
                 decoder.decode_into(&file, &options, dst)?;
             }

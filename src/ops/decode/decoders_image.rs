@@ -66,6 +66,11 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
         "whose arithmetic makes RGB of inks and of 16 bits: `dali`, or `pillow` or `pillow13`, which are the same, to the bit; then a GPU also decodes JPEGs as the CPU does",
     )
     .or_string("dali"),
+    ArgSpec::string(
+        "color_management",
+        "`srgb`: colours become those of sRGB, from the profile of the file; on a GPU such files are decoded by the CPU. `none`: they stay those of the file, as in DALI",
+    )
+    .or_string("none"),
     ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),
     ArgSpec::bool("jpeg_fancy_upsampling", "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample; on the CPU it is always smooth").or_computed("whether another library's `arithmetic` is asked for, here or behind it"),
     ArgSpec::bool("affine", "threads are not bound to cores").no_effect().or_bool(true),

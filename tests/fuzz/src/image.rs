@@ -18,14 +18,16 @@ pub(crate) fn run(input: &[u8]) {
 pub(crate) fn options(bytes: &mut Bytes<'_>) -> DecodeOptions {
     let colors = [ColorSpace::Rgb, ColorSpace::Bgr, ColorSpace::Gray, ColorSpace::YCbCr, ColorSpace::Any];
     let dtypes = [DType::U8, DType::U8, DType::U16, DType::F32, DType::I8];
-    DecodeOptions {
+    let mut options = DecodeOptions {
         color: bytes.pick(&colors).unwrap_or(ColorSpace::Rgb),
         dtype: bytes.pick(&dtypes).unwrap_or(DType::U8),
         adjust_orientation: !bytes.once_in(2),
         smooth_chroma: !bytes.once_in(2),
-        shrink: bytes.below(4) as u32,
         ..DecodeOptions::default()
-    }
+    };
+    let rest = bytes.below(8) as u32;
+    (options.shrink, options.to_srgb) = (rest % 4, rest > 3);
+    options
 }
 
 /// Decodes a file as asked, sometimes a window of it. `None`: nothing is decoded.

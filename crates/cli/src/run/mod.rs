@@ -130,7 +130,7 @@ struct Done {
 enum Format {
     /// An array of numpy, with the bytes that a server would answer.
     Npy,
-    /// A picture, of an output that looks like one.
+    /// A picture, of an output that looks like one; of an encoder's output the file itself.
     Png,
 }
 

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use gesso::cpu::decode::{self, Format as ImageFormat};
 use gesso::cpu::npy;
 use gesso::error::{Error, Result};
 use gesso::pipeline::Pipeline;
-use gesso::tensor::Batch;
+use gesso::tensor::{Batch, DType, View};
 
 use super::{Format, Options};
 use crate::preview;
@@ -15,6 +16,9 @@ use crate::terminal::write_file;
 
 /// Characters of a sample's name in the names of its outputs.
 const MAX_NAME_CHARS: usize = 40;
+
+/// Endings of pictures.
+const ENDINGS: [&str; 3] = ["png", "jpg", "webp"];
 
 /// One output of one sample.
 pub(super) struct Written {
@@ -40,6 +44,19 @@ fn file_name(output: &str, sample: usize, name: Option<&str>) -> String {
     let name: String = name.unwrap_or_default().chars().take(MAX_NAME_CHARS).map(plain).collect();
     let dot = if name.is_empty() { "" } else { "." };
     format!("{}.{sample}{dot}{name}", stem(output))
+}
+
+/// How the name of a file ends that a sample is, as encoders make it.
+fn encoded(view: &View<'_>) -> Option<&'static str> {
+    if view.dtype != DType::U8 || view.shape.len() != 1 {
+        return None;
+    }
+    match decode::file_format(view.bytes)? {
+        ImageFormat::Jpeg => Some("jpg"),
+        ImageFormat::Png => Some("png"),
+        ImageFormat::WebP => Some("webp"),
+        _ => None,
+    }
 }
 
 /// Where outputs go, and as what.
@@ -89,8 +106,9 @@ impl Outputs {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_output = |(output, _): &(String, Option<Normalization>)| {
                 let rest = name.strip_prefix(&stem(output)).and_then(|rest| rest.strip_prefix('.'));
-                let rest = rest.and_then(|rest| rest.strip_suffix(".npy").or(rest.strip_suffix(".png")));
-                rest.is_some_and(|rest| {
+                let rest = rest.and_then(|rest| rest.rsplit_once('.'));
+                let rest = rest.filter(|(_, ending)| *ending == "npy" || ENDINGS.contains(ending));
+                rest.is_some_and(|(rest, _)| {
                     let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
                     number.parse::<usize>().is_ok() && !name.contains('.')
                 })
@@ -133,8 +151,17 @@ impl Outputs {
             written.file = Some(path);
         }
         if self.formats.contains(&Format::Png) {
-            let path = folder.join(format!("{stem}.png"));
-            written.picture = preview::write(&view, normalization, &path)?.map(|how| (path, how));
+            written.picture = match encoded(&view) {
+                Some(ending) => {
+                    let path = folder.join(format!("{stem}.{ending}"));
+                    write_file(&path, view.bytes)?;
+                    Some((path, "the file itself"))
+                }
+                None => {
+                    let path = folder.join(format!("{stem}.png"));
+                    preview::write(&view, normalization, &path)?.map(|how| (path, how))
+                }
+            };
         }
         Ok(written)
     }

@@ -150,7 +150,7 @@ fn what_is_no_audio_is_an_error() {
         assert!(header(bytes).is_err(), "{bytes:?}");
     }
     let error = header(b"\xff\xfb\x90\0").unwrap_err().to_string();
-    assert_eq!(error, "MPEG audio, expected WAV, W64, AIFF, AU, CAF, FLAC or Ogg Vorbis");
+    assert!(error.starts_with("MPEG audio that is no MP3"), "{error}");
 }
 
 /// FLAC of so many frames of 65,535 samples, all of them 0: 15 bytes each.

@@ -26,7 +26,7 @@ pub(super) struct Items<'a> {
 
 /// One picture of AV1.
 pub(super) struct Item<'a> {
-    pub(super) properties: Properties,
+    pub(super) properties: Properties<'a>,
     id: u32,
     /// Where its bytes may lie.
     meta: Meta<'a>,

@@ -21,7 +21,7 @@ const MAX_LAYERS: usize = 4;
 
 /// What is known of a picture before it is decoded.
 #[derive(Debug, Default)]
-pub(super) struct Properties {
+pub(super) struct Properties<'a> {
     /// Columns and rows, as stored.
     pub(super) size: [usize; 2],
     /// Bits of a sample.
@@ -31,6 +31,10 @@ pub(super) struct Properties {
     /// The number of its matrix, and whether samples take the whole range of their bits; where not said here, the
     /// stream says it.
     pub(super) colors: Option<(u8, bool)>,
+    /// Numbers of its primaries and transfer function.
+    pub(super) codes: Option<[u8; 2]>,
+    /// Its ICC profile.
+    pub(super) profile: Option<&'a [u8]>,
     /// The part of it that is shown.
     pub(super) window: Option<Window>,
     /// Most frames that it has, which are its layers, and which one is shown, if not the last.
@@ -42,12 +46,12 @@ pub(super) struct Properties {
     pub(super) is_alpha: bool,
 }
 
-impl Properties {
+impl<'a> Properties<'a> {
     /// Those that box `iprp` has for item `id`.
     ///
     /// # Errors
     /// Boxes that are missing or damaged; a property that the item needs to be known and that is not.
-    pub(super) fn read(iprp: &[u8], id: u32) -> Result<Self> {
+    pub(super) fn read(iprp: &'a [u8], id: u32) -> Result<Self> {
         let all: Vec<_> = atoms(find(iprp, b"ipco").unwrap_or_default()).take(PLACES).collect();
         let (mut read, mut turns, mut mirror) = (Self { layers: 1, ..Self::default() }, 0, None);
         let mut clap = None;
@@ -70,15 +74,18 @@ impl Properties {
                     };
                     read.gray = coding & 16 != 0;
                 }
-                // Its other kinds are colour profiles.
                 b"colr" if property.body.starts_with(b"nclx") => {
                     body.skip(4)?;
-                    let primaries = u32::from(body.u16()?);
-                    body.skip(2)?;
-                    let matrix = av1::matrix_of(u32::from(body.u16()?), primaries);
+                    let [primaries, transfer] = [body.u16()?, body.u16()?];
+                    let matrix = av1::matrix_of(u32::from(body.u16()?), u32::from(primaries));
+                    // Numbers beyond a byte mean nothing.
+                    read.codes = Some([primaries, transfer].map(|code| u8::try_from(code).unwrap_or(0)));
                     read.colors = Some((matrix, body.u8()? >> 7 != 0));
                 }
-                b"colr" => {}
+                b"colr" => {
+                    let profile = property.body.strip_prefix(b"prof").or(property.body.strip_prefix(b"rICC"));
+                    read.profile = read.profile.or(profile);
+                }
                 b"a1lx" => read.layers = MAX_LAYERS,
                 b"a1op" => match body.u8()? {
                     0 => read.layers = MAX_LAYERS,

@@ -1,5 +1,8 @@
 //! What a JPEG's header says about its image, and its segments. It must not know pixels.
 
+use std::borrow::Cow;
+
+use super::super::profile::Profile;
 use super::super::{Header, orientation};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -177,6 +180,45 @@ pub(in crate::cpu::decode) fn scans(bytes: &[u8]) -> u32 {
 /// Whether an APP14 segment is one that libjpeg reads.
 pub(super) fn is_adobe(payload: &[u8]) -> bool {
     payload.starts_with(b"Adobe") && payload.len() >= 12
+}
+
+/// What a segment with a part of a profile begins with; behind it are the part's number, from 1 on, and how many there
+/// are.
+const PROFILE: &[u8] = b"ICC_PROFILE\0";
+
+/// The profile of a file, in parts of segments.
+///
+/// # Errors
+/// When a part is missing.
+pub(super) fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
+    let mut segments = Segments::new(bytes);
+    let mut parts = Vec::new();
+    loop {
+        let segment = segments.next()?;
+        match segment.marker {
+            SOS => break,
+            APP2 => {
+                let part = segment.payload.strip_prefix(PROFILE).and_then(<[u8]>::split_first_chunk::<2>);
+                parts.extend(part.map(|(&[number, count], part)| (number, count, part)));
+            }
+            _ => {}
+        }
+    }
+    let Some(&(_, count, _)) = parts.first() else { return Ok(None) };
+    parts.sort_by_key(|&(number, ..)| number);
+    let is_whole = parts.len() == usize::from(count)
+        && parts.iter().zip(1_u8..).all(|(&(number, all, _), expected)| number == expected && all == count);
+    if !is_whole {
+        return Err(Error::invalid(format!(
+            "damaged colour profile: {} parts that are not numbered from 1 to {count}",
+            parts.len()
+        )));
+    }
+    let profile = match parts.as_slice() {
+        &[(.., only)] => Cow::Borrowed(only),
+        parts => Cow::Owned(parts.iter().flat_map(|&(.., part)| part).copied().collect()),
+    };
+    Ok(Some(Profile::Icc(profile)))
 }
 
 #[cfg(test)]

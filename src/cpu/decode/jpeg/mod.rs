@@ -51,6 +51,7 @@ use crate::memory::pattern;
 use crate::tensor::DType;
 use sink::Whole;
 
+use header::profile;
 pub(super) use header::{header, scans};
 pub use vector::Vectors;
 
@@ -70,6 +71,7 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
     is_one: |bytes| matches!(bytes, [0xFF, 0xD8, ..]),
     header,
     decode: |decoder, bytes, job, out| decoder.jpeg.decode(bytes, job, out),
+    profile,
     effort: expected,
 };
 

@@ -23,9 +23,21 @@ fn options(args: &Args) -> Result<DecodeOptions> {
         fast_idct: false,
         smooth_chroma: true,
         as_pillow: is_as_pillow(args, color, dtype)?,
+        to_srgb: is_to_srgb(args)?,
         window: None,
         shrink: 0,
     })
+}
+
+/// Whether argument `color_management` asks for sRGB.
+fn is_to_srgb(args: &Args) -> Result<bool> {
+    match args.string("color_management")? {
+        "none" => Ok(false),
+        "srgb" => Ok(true),
+        other => Err(Error::invalid(format!(
+            "argument `color_management` is `{other}`, expected `none` or `srgb`"
+        ))),
+    }
 }
 
 /// Whether argument `arithmetic` asks for Pillow's colours.
@@ -155,7 +167,8 @@ impl Decoding {
             (None, Some(enough)) if info.halves => reduction(size, enough),
             _ => 0,
         };
-        Ok(Job { info, options: DecodeOptions { window, shrink, ..self.options } })
+        let to_srgb = self.options.to_srgb && decode::has_profile(file)?;
+        Ok(Job { info, options: DecodeOptions { window, shrink, to_srgb, ..self.options } })
     }
 
     /// Type, layout and shapes of the pixels that `jobs` make; `None` stands for a sample that failed.

@@ -148,7 +148,8 @@ impl DeviceDecoder {
             let file = files.file(&sample.inputs)?;
             let target = if at_once { None } else { Some(sample.output(0)?.clone()) };
             let bytes = target.as_ref().map_or_else(|| output_bytes(&job), DeviceBytes::len);
-            let is_jpeg = job.info.format == decode::Format::Jpeg;
+            // Colours are converted on the host alone.
+            let is_jpeg = job.info.format == decode::Format::Jpeg && !job.options.to_srgb;
             let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
             let picture = header.as_ref().and_then(|header| takers.picture(&job, header));
             let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
