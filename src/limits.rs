@@ -427,7 +427,8 @@ pub const STREAM_IDLE_MS: u64 = 30_000;
 /// ending videos whose pieces come.
 pub const STREAM_REPLACED_MS: u64 = 5_000;
 
-/// Packets of sound in an MP4 (27 hours of AAC at 44,100 a second). Stops tables of a few kilobytes that tell of billions.
+/// Packets of sound in an MP4 (27 hours of AAC at 44,100 a second). Stops tables of a few kilobytes that tell of
+/// billions.
 pub const MAX_SOUND_PACKETS: usize = 1 << 22;
 
 /// Boxes, elements or chunks of a video's container, or an AVIF's, on one level. Stops files of millions of empty ones.

@@ -39,8 +39,8 @@ pub use spec::{ArgKind, ArgSpec, ArgTable, DefaultValue, EVERYWHERE, SEED};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
-/// For every batch the executor calls `work_ahead` and `setup`, allocates the outputs that it describes, and calls `run_cpu` or
-/// `run_gpu`.
+/// For every batch the executor calls `work_ahead` and `setup`, allocates the outputs that it describes, and calls
+/// `run_cpu` or `run_gpu`.
 pub trait Operator: Send {
     /// What is known of the argument inputs before there is a batch, ahead of [`Operator::infer`].
     fn infer_arguments(&mut self, _arguments: &[ValueType]) {}
@@ -50,8 +50,8 @@ pub trait Operator: Send {
     /// `inputs` holds the regular inputs in order.
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>>;
 
-    /// Called before [`Operator::setup`] on the host, where only the work itself tells how large outputs become: does it
-    /// on the instance's threads and keeps what it made. A sample that cannot be processed is marked in `inputs`.
+    /// Called before [`Operator::setup`] on the host, where only the work itself tells how large outputs become: does
+    /// it on the instance's threads and keeps what it made. A sample that cannot be processed is marked in `inputs`.
     fn work_ahead(&mut self, _cx: &CpuCx<'_>, _inputs: &Inputs<'_>) -> Result<()> {
         Ok(())
     }

@@ -8,8 +8,9 @@ use gesso::tensor::DType;
 
 use crate::npz::Npz;
 
-/// Levels that colours may be off.
+/// Levels that colours may be off; by tables of colours, where two ways of LittleCMS itself differ by up to 9.
 const MOST: u8 = 2;
+const MOST_OF_TABLES: u8 = 5;
 
 const TO_SRGB: DecodeOptions = DecodeOptions {
     color: ColorSpace::Rgb,
@@ -56,7 +57,13 @@ fn colours_are_those_of_littlecms() {
             decode(&file, &DecodeOptions { color, ..TO_SRGB }).unwrap_or_else(|e| panic!("{name}: {e}"));
         let off = most_off(&found, &expected);
         println!("{name}: {off}");
-        assert!(off <= MOST, "{name} is off by {off} levels");
+        let most = match &*name {
+            "png_table" => MOST_OF_TABLES,
+            // Before colours are converted, both decoders are a level apart.
+            "avif_p3" => 2 * MOST,
+            _ => MOST,
+        };
+        assert!(off <= most, "{name} is off by {off} levels");
         assert_eq!(has_profile(&file).unwrap(), !matches!(&*name, "png_srgb" | "jpeg_none"), "{name}");
     }
 }

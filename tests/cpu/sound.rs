@@ -11,8 +11,8 @@ use gesso::error::Result;
 
 use crate::npz::Npz;
 
-/// How far a sample of what is lossy may be off, of 1: a third of the least step of 16 bits. Floats are added in another
-/// order.
+/// How far a sample of what is lossy may be off, of 1: a third of the least step of 16 bits. Floats are added in
+/// another order.
 const MOST: f64 = 1e-5;
 
 fn archive() -> Npz {

@@ -227,8 +227,8 @@ pub fn file_format(bytes: &[u8]) -> Option<Format> {
     format::detect(bytes).ok()
 }
 
-/// Whether a file says of its colours that they are others than those of sRGB. Files of formats that may not say it have
-/// none.
+/// Whether a file says of its colours that they are others than those of sRGB. Files of formats that may not say it
+/// have none.
 ///
 /// # Errors
 /// Those of [`probe`] about its format; what says it is damaged.

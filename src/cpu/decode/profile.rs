@@ -77,8 +77,8 @@ fn with_curve(mut profile: ColorProfile, curve: ToneReprCurve) -> ColorProfile {
     profile
 }
 
-/// Codes of ITU-T H.273. The curves of video are taken for that of sRGB, as browsers do: what cameras write and displays
-/// show is not the inverse of each other there.
+/// Codes of ITU-T H.273. The curves of video are taken for that of sRGB, as browsers do: what cameras write and what
+/// displays show is not the inverse of each other there.
 fn of_codes([primaries, transfer]: [u8; 2]) -> Result<Option<ColorProfile>> {
     let curve = match transfer {
         1 | 2 | 6 | 13..=15 => srgb_curve(),
