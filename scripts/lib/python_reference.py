@@ -58,7 +58,7 @@ MODULES = (
     ("gesso.plugin.base_iterator", None),
     ("gesso.as_dali", ()),
 )
-# Classes and functions of modules that need PyTorch or JAX: read, not imported.
+# Classes and functions of modules that need a framework: read, not imported.
 PLUGINS = (
     ("gesso.plugin.pytorch", ("iterator.py", "data.py", "nodes.py")),
     ("gesso.plugin.pytorch.experimental", ("proxy.py",)),
@@ -67,6 +67,8 @@ PLUGINS = (
         ("compose.py", "geometry.py", "resize.py", "color.py", "values.py", "markers.py", "functional.py"),
     ),
     ("gesso.plugin.jax", ("iterator.py", "clu.py", "decorator.py")),
+    ("gesso.plugin.tf", ("dataset.py", "experimental.py", "iterator.py")),
+    ("gesso.plugin.paddle", ("iterator.py",)),
 )
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
 # What a line of code begins with, where a docstring has code that is not indented.

@@ -14,10 +14,10 @@ def _is_foreign(frame):
     return not name.startswith(_OWN) and not name.startswith("<frozen")
 
 
-def of_caller():
-    """(file, line, function) of the nearest frames outside of this package, innermost last; at most 8."""
+def of_caller(most=8):
+    """(file, line, function) of the nearest frames outside of this package, innermost last; at most `most`."""
     frame, found = sys._getframe(1), []
-    while frame is not None and len(found) < 8:
+    while frame is not None and len(found) < most:
         if _is_foreign(frame):
             found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         elif found and frame.f_code.co_name == "_define":

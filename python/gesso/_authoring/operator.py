@@ -92,6 +92,7 @@ class Node:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"The name of operator `{self.operator.display}`: expected a text, found {name!r}.")
         infix = "_" if self.pipeline is not None else "_detached_"
+        self.is_named = name is not None
         self.name = name if name is not None else f"__{type(self.operator).__name__}{infix}{self.id}"
 
     def _checked_inputs(self, inputs):

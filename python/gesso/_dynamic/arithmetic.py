@@ -1,5 +1,7 @@
 """Arithmetic and functions of numbers on tensors and batches, element by element."""
 
+import functools
+
 import numpy as np
 
 from .. import math as _math
@@ -30,13 +32,8 @@ class Arithmetic:
         return [self._device]
 
     def _infer(self, _index, inputs, _args):
-        """Types, ranks and layouts do not depend on values: those of one element tell them."""
-        ones = []
-        for value in inputs:
-            one = np.ones((1,) * value.ndim, to_numpy_type(value.dtype.type_id))
-            ones.append(TensorListCPU._of([one], value.layout or ""))
-        (found,) = plans.run(plans.arithmetic_of(self._name, self._key), ones, {}, (), 1)
-        return {"dtype": found.dtype, "ndim": found.ndim(), "layout": found.layout()}
+        kinds = tuple([(value.dtype.type_id, value.ndim, value.layout or "") for value in inputs])
+        return _facts(self._name, self._key, kinds)
 
     def _step(self, _inputs):
         return Step(plans.arithmetic_of(self._name, self._key), (), self._device.device_id)
@@ -46,6 +43,14 @@ class Arithmetic:
         function = plans.arithmetic_of(self._name, self._key)
         outputs = plans.run(function, batches, {}, (), batch_size or 1, self._device.device_id, context.num_threads)
         return batching.results(outputs, batch_size)
+
+
+@functools.lru_cache(maxsize=plans.KEPT)
+def _facts(name, key, kinds):
+    """Types, ranks and layouts do not depend on values: those of one element tell them."""
+    ones = [TensorListCPU._of([np.ones((1,) * ndim, to_numpy_type(dtype))], layout) for dtype, ndim, layout in kinds]
+    (found,) = plans.run(plans.arithmetic_of(name, key), ones, {}, (), 1)
+    return {"dtype": found.dtype, "ndim": found.ndim(), "layout": found.layout()}
 
 
 def _varies(name, position, value):

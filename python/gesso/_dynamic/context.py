@@ -40,6 +40,8 @@ class EvalContext:
         self._invocations, self._active = [], 0
         self._lock = threading.RLock()
         self._checkpoint = Checkpoint()
+        # What `_snapshot` gave last.
+        self._as_it_was = None
 
     @staticmethod
     def current():
@@ -112,8 +114,10 @@ class EvalContext:
 
     def _snapshot(self):
         """The context as it is now, for work that is deferred."""
-        kept = copy.copy(self)
-        kept._thread_pool, kept._cuda_stream = self.thread_pool, self.cuda_stream
+        pool, stream, kept = self.thread_pool, self.cuda_stream, self._as_it_was
+        if kept is None or kept._thread_pool is not pool or kept._cuda_stream is not stream:
+            kept = self._as_it_was = copy.copy(self)
+            kept._thread_pool, kept._cuda_stream = pool, stream
         return kept
 
 

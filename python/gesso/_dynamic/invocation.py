@@ -94,7 +94,7 @@ class Invocation:
             self._eval_context.cuda_stream.synchronize()
 
     def _defer(self):
-        self._mode, self._origin = EvalMode.deferred, call_site.of_caller()
+        self._mode, self._origin = EvalMode.deferred, call_site.of_caller(1)
         self.is_to_wait(self._eval_context._snapshot())
 
     def is_to_wait(self, context):

@@ -4,6 +4,8 @@ look for its words."""
 import math
 import re
 
+from ._words_tf import TENSORFLOW
+
 _LOGICAL = "Logical expression `and`, `or` or `not` is restricted to scalar (0-d tensors) inputs{}, that are placed on CPU. Got {} in logical expression."
 
 
@@ -378,7 +380,7 @@ _GENERAL = (
     ),
     (r"`(\w+)` is given together with `(\w+)`", r'"\1" and "\2" arguments are mutually exclusive'),
 )
-_COMPILED = [(re.compile(pattern), words) for pattern, words in _GENERAL]
+_COMPILED = [(re.compile(pattern), words) for pattern, words in (*_GENERAL, *TENSORFLOW)]
 _COMPILED_OF_OPERATORS = [
     (re.compile(rf"operator `(?:{name})` .*?{pattern}", re.DOTALL), words) for name, pattern, words in _OF_OPERATORS
 ]
