@@ -18,8 +18,8 @@ __all__ = ["ConversionError", "Stage", "open_clip", "prove", "timm", "torchvisio
 
 
 def transformers(processor, *, backend=None, **options):
-    """Converts an image processor or a feature extractor of Hugging Face: the object, a folder or file with its
-    `preprocessor_config.json`, or the fields of one.
+    """Converts an image processor, a video processor or a feature extractor of Hugging Face: the object, a folder or
+    file with its `preprocessor_config.json`, the file `video_preprocessor_config.json`, or the fields of one.
 
     `backend` is `"torchvision"` or `"pil"`, which transformers resizes with: the two give different pixels. By default
     it is that of the object, or what transformers 5 takes: torchvision, and Pillow for classes that end in `Pil`.

@@ -40,7 +40,9 @@ def parser():
         kind: kinds.add_parser(kind, help=text, description=f"Makes a served stage of {text}.")
         for kind, text in each.items()
     }
-    kinds["hf"].add_argument("source", help="a folder or a file: preprocessor_config.json")
+    kinds["hf"].add_argument(
+        "source", help="a folder, or a file: preprocessor_config.json, video_preprocessor_config.json"
+    )
     kinds["hf"].add_argument(
         "--backend",
         choices=("torchvision", "pil"),
