@@ -179,7 +179,8 @@ typedef struct {
   size_t capacity;
 } gesso_message;
 
-// A function of the program: an operator `Callback` of a pipeline's file, by its name there.
+// A function of the program: an operator `Callback` or a source `CallbackSource` of a pipeline's file, by its name
+// there.
 typedef struct {
   // `sizeof(gesso_callback)`.
   size_t struct_size;
@@ -191,6 +192,10 @@ typedef struct {
   // the run returns. Fills `outputs`, as many as the operator has, with as many samples each as `inputs` has, in
   // host memory that stays until `release` is called; those of samples that failed are not looked at. Returns 0, or
   // the `gesso_status` to fail the batch with, and must not throw.
+  //
+  // That of a source is called by a thread of the stream, ahead of who takes the batches, also for a batch that
+  // comes after one that failed. `inputs` has no outputs, but as many samples as the batch is to have. A source that
+  // leaves the `samples` of its first output null has no more: the stream ends there.
   int32_t (*call)(void *user, gesso_result *inputs, gesso_input *outputs, gesso_message *message);
   // Called when the memory of the outputs of the last `call` is not needed any more, by any thread. May be null.
   void (*release)(void *user);
@@ -319,6 +324,35 @@ typedef struct {
   const char *formats;
 } gesso_stream_options;
 
+// Makes room for a file of so many bytes; null if there is none: then the function that asked fails.
+typedef uint8_t *(*gesso_room)(void *file, size_t length);
+
+// Takes the name of a file.
+typedef void (*gesso_add_name)(void *names, const char *name);
+
+// Functions of the program that read files which are not on this machine. Readers call them for paths that begin with
+// a scheme and `://`, several at a time and from any thread. Each returns 0, or the `gesso_status` to fail with, and
+// must not throw. Paths are texts that live during the call.
+typedef struct {
+  // `sizeof(gesso_store)`.
+  size_t struct_size;
+  // Says how many bytes a file has.
+  int32_t (*size)(void *user, const char *path, uint64_t *size, gesso_message *message);
+  // Fills `to` with the `length` bytes of a file from byte `at` on.
+  int32_t (*read)(void *user,
+                  const char *path,
+                  uint64_t at,
+                  uint8_t *to,
+                  size_t length,
+                  gesso_message *message);
+  // Reads a whole file: calls `room` once with `file` and its length, and fills the room.
+  int32_t (*get)(void *user, const char *path, gesso_room room, void *file, gesso_message *message);
+  // Calls `add` with `names` and the name of each file below `root`, relative to it.
+  int32_t (*list)(void *user, const char *root, gesso_add_name add, void *names, gesso_message *message);
+  // What they are called with. It must stay as long as the process.
+  void *user;
+} gesso_store;
+
 // An argument of an operator, as the pipeline file gives it. Lives during the call.
 typedef struct {
   // `sizeof(gesso_argument)` of the library.
@@ -432,8 +466,8 @@ gesso_status gesso_pipeline_load(const uint8_t *bytes,
                                  int32_t device,
                                  gesso_pipeline **pipeline);
 
-// `gesso_pipeline_load` for a file in which operators `Callback` are functions of the program: `callbacks`, of which
-// each has the name of one.
+// `gesso_pipeline_load` for a file in which operators `Callback` and sources `CallbackSource` are functions of the
+// program: `callbacks`, of which each has the name of one. A pipeline with sources runs as a stream, one at a time.
 //
 // Ownership and threads as for `gesso_pipeline_load`.
 gesso_status gesso_pipeline_load_with_callbacks(const uint8_t *bytes,
@@ -613,12 +647,34 @@ void gesso_dataset_free(gesso_dataset *dataset);
 // How many samples there are; 0 for null. Any thread.
 size_t gesso_dataset_count(const gesso_dataset *dataset);
 
+// Says which formats of files may be decoded, as `formats` of `gesso_instance_options` does: all until then. Any
+// thread, while no other uses the samples.
+gesso_status gesso_dataset_allow(gesso_dataset *dataset,
+                                 const char *formats);
+
+// The files of a data set whose order `shuffle_after_epoch` changes by files, not by samples: how many there are; 0
+// for other data sets. Puts behind which sample each ends into `ends`, of as many as `capacity`. Any thread.
+size_t gesso_dataset_files(const gesso_dataset *dataset,
+                           uint64_t *ends,
+                           size_t capacity);
+
 // Reads sample `index`: a batch of one, with the outputs of the reader.
 //
 // `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, several at a time.
 gesso_status gesso_dataset_read(const gesso_dataset *dataset,
                                 size_t index,
                                 gesso_result **result);
+
+// `gesso_dataset_read` for a reader whose `arguments` have values of their own for each sample, such as the region of
+// an array: by their names, each a list of `double` in host memory.
+//
+// The arguments and their memory are the caller's, and are read during the call only. Ownership and threads as for
+// `gesso_dataset_read`.
+gesso_status gesso_dataset_read_with(const gesso_dataset *dataset,
+                                     size_t index,
+                                     const gesso_input *arguments,
+                                     size_t argument_count,
+                                     gesso_result **result);
 
 // Frees a result. Tensors that were exported stay. Null is all right. Any thread, while no other uses the result.
 void gesso_result_free(gesso_result *result);
@@ -663,6 +719,10 @@ gesso_status gesso_result_dlpack(const gesso_result *result,
                                  size_t output,
                                  size_t sample,
                                  DLManagedTensor **tensor);
+
+// Lets readers of all pipelines read files that are not on this machine by functions of the program, in place of those
+// that were given before. `store` is copied. Any thread.
+gesso_status gesso_set_store(const gesso_store *store);
 
 // Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays
 // in the process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there.

@@ -1,5 +1,5 @@
-//! What a pipeline's inputs may come from other than a caller: readers, a video that becomes many batches, another
-//! program's thread. It must not know who runs the batches; that is [`crate::pipeline::Stream`].
+//! What a pipeline's inputs may come from other than a caller: readers, a video that becomes many batches, a function
+//! of the program. It must not know who runs the batches; that is [`crate::pipeline::Stream`].
 //!
 //! What those that come will find here:
 //!
@@ -11,10 +11,11 @@
 //! - **Videos** ([`Videos`]): [`Source::feed`] takes the file that a request brought, each `next` decodes the next
 //!   sequences, and `None` says that the video is over: the request's last answer is sent. What comes with it stands
 //!   beside all of its batches ([`Repeated`]).
-//! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose
-//!   sending end the caller keeps. `next` waits there, and what [`Source::interrupter`] returns closes it.
+//! - **Functions of the program** (`called.rs`), for data that it alone can read: `next` calls one, and copies what it
+//!   gives.
 //! - **Batches of any size**: the first source of a pipeline decides, with at most as many samples as it is asked for.
 
+mod called;
 mod repeated;
 mod video;
 
@@ -27,6 +28,7 @@ use crate::gpu::video::Engines;
 use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
 
+pub(crate) use called::Called;
 pub use repeated::Repeated;
 pub use video::Videos;
 

@@ -17,7 +17,8 @@ use crate::memory::HostPool;
 use crate::pipeline::{Answer, Callback, Callbacks, Input, Inputs};
 use crate::tensor::{Batch, DType, Device, Layout, Sample};
 
-/// A function of the program: an operator `Callback` of a pipeline's file, by its name there.
+/// A function of the program: an operator `Callback` or a source `CallbackSource` of a pipeline's file, by its name
+/// there.
 #[repr(C)]
 pub struct CallbackTable {
     /// `sizeof(gesso_callback)`.
@@ -30,6 +31,10 @@ pub struct CallbackTable {
     /// the run returns. Fills `outputs`, as many as the operator has, with as many samples each as `inputs` has, in
     /// host memory that stays until `release` is called; those of samples that failed are not looked at. Returns 0, or
     /// the `gesso_status` to fail the batch with, and must not throw.
+    ///
+    /// That of a source is called by a thread of the stream, ahead of who takes the batches, also for a batch that
+    /// comes after one that failed. `inputs` has no outputs, but as many samples as the batch is to have. A source that
+    /// leaves the `samples` of its first output null has no more: the stream ends there.
     pub call: Option<
         unsafe extern "C-unwind" fn(
             user: *mut c_void,
@@ -90,10 +95,28 @@ unsafe impl Sync for Function {}
 
 impl Callback for Function {
     fn call(&self, inputs: &Inputs<'_>, layouts: &[Option<Layout>]) -> Result<Box<dyn Answer>> {
+        let outputs = self.called(self.shown(inputs)?, layouts)?;
+        Ok(Box::new(outputs.read(inputs.batch_size(), layouts)?))
+    }
+
+    fn next(&self, samples: usize, layouts: &[Option<Layout>]) -> Result<Option<Box<dyn Answer>>> {
+        let failures = (0..samples).map(|_| None).collect();
+        let asked = Data { exports: Exports::default(), outputs: Vec::new(), failures, ordinal: 0 };
+        let outputs = self.called(asked, layouts)?;
+        if outputs.filled.first().is_some_and(|output| output.samples.is_null()) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(outputs.read(samples, layouts)?)))
+    }
+}
+
+impl Function {
+    /// What the function fills its outputs with, for a batch that is `shown` to it.
+    fn called(&self, shown: Data, layouts: &[Option<Layout>]) -> Result<Outputs> {
         let call = self.table.call.ok_or_else(|| Error::internal("a callback without `call`"))?;
-        let shown = Box::into_raw(Box::new(ResultHandle(Arc::new(self.shown(inputs)?))));
-        let mut outputs: Vec<InputTensor> = layouts.iter().map(|_| empty()).collect();
-        let (first, user) = (outputs.as_mut_ptr(), self.table.user);
+        let shown = Box::into_raw(Box::new(ResultHandle(Arc::new(shown))));
+        let mut filled: Vec<InputTensor> = layouts.iter().map(|_| empty()).collect();
+        let (first, user) = (filled.as_mut_ptr(), self.table.user);
         let answer = Released { batches: Vec::new(), release: self.table.release, user };
         foreign::call(|message| {
             let unwound = Unwound;
@@ -102,25 +125,9 @@ impl Callback for Function {
             std::mem::forget(unwound);
             code
         })?;
-        let mut answer = answer;
-        for (i, (output, &known)) in outputs.iter().zip(layouts).enumerate() {
-            let (name, layout) = (String::new(), known.unwrap_or_default());
-            let declared = Input { name, dtype: None, ndim: None, layout, device: Device::Cpu };
-            // SAFETY: the callee vouches for the samples until it is told to release them, by `answer`.
-            let batch: Result<Batch<'static>> =
-                unsafe { input::batch(&declared, output, inputs.batch_size()) };
-            let batch = batch.map_err(|error| error.context(format!("output {i}")))?;
-            if known.is_some() && batch.desc().layout != layout {
-                let found = batch.desc().layout;
-                return Err(Error::invalid(format!("output {i} has layout `{found}`, expected `{layout}`")));
-            }
-            answer.batches.push(batch);
-        }
-        Ok(Box::new(answer))
+        Ok(Outputs { filled, answer })
     }
-}
 
-impl Function {
     /// The inputs as the outputs of a result.
     fn shown(&self, inputs: &Inputs<'_>) -> Result<Data> {
         let regular = (0..inputs.len()).map(|i| inputs.batch(i)).collect::<Result<Vec<_>>>()?;
@@ -143,6 +150,35 @@ impl Function {
         let outputs = all.map(|batch| (0..batch.len()).map(|i| made(batch, i)).collect::<Result<_>>());
         let outputs = outputs.collect::<Result<_>>()?;
         Ok(Data { exports: Exports::default(), outputs, failures, ordinal: 0 })
+    }
+}
+
+/// What a function has filled, and what releases it.
+struct Outputs {
+    filled: Vec<InputTensor>,
+    answer: Released,
+}
+
+impl Outputs {
+    /// The batches that they are, of so many samples.
+    ///
+    /// # Errors
+    /// Invalid for what is no batch, or has another layout than is known.
+    fn read(self, samples: usize, layouts: &[Option<Layout>]) -> Result<Released> {
+        let Self { filled, mut answer } = self;
+        for (i, (output, &known)) in filled.iter().zip(layouts).enumerate() {
+            let (name, layout) = (String::new(), known.unwrap_or_default());
+            let declared = Input { name, dtype: None, ndim: None, layout, device: Device::Cpu };
+            // SAFETY: the callee vouches for the samples until it is told to release them, by `answer`.
+            let batch: Result<Batch<'static>> = unsafe { input::batch(&declared, output, samples) };
+            let batch = batch.map_err(|error| error.context(format!("output {i}")))?;
+            if known.is_some() && batch.desc().layout != layout {
+                let found = batch.desc().layout;
+                return Err(Error::invalid(format!("output {i} has layout `{found}`, expected `{layout}`")));
+            }
+            answer.batches.push(batch);
+        }
+        Ok(answer)
     }
 }
 
@@ -191,7 +227,7 @@ impl Drop for Released {
 
 /// Waits for ever in a thread that is ended inside of a function of the program, as an interpreter does at its end: our
 /// own frames cannot be unwound by that.
-struct Unwound;
+pub(super) struct Unwound;
 
 impl Drop for Unwound {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@
 //! dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! device   the GPU of an instance or a stream               failure  what a call or a sample failed with
-//! callback functions of the program as operators
+//! callback functions of the program as operators and sources  store  files that the program reads for readers
 //! ```
 //!
 //! Every function is one `status::guard`ed closure: no panic leaves it. Pointers from C are looked at once, at the top
@@ -32,6 +32,7 @@ mod sample;
 pub mod sink;
 mod size;
 pub mod status;
+pub mod store;
 pub mod stream;
 #[cfg(test)]
 mod tests;

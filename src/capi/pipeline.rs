@@ -93,8 +93,8 @@ pub unsafe extern "C" fn gesso_pipeline_load(
     })
 }
 
-/// `gesso_pipeline_load` for a file in which operators `Callback` are functions of the program: `callbacks`, of which
-/// each has the name of one.
+/// `gesso_pipeline_load` for a file in which operators `Callback` and sources `CallbackSource` are functions of the
+/// program: `callbacks`, of which each has the name of one. A pipeline with sources runs as a stream, one at a time.
 ///
 /// Ownership and threads as for `gesso_pipeline_load`.
 ///

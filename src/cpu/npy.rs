@@ -62,8 +62,11 @@ impl<'a> Npy<'a> {
         ))
     }
 
-    /// What the header says, and all that follows it.
-    fn begin(file: &'a [u8]) -> Result<Self> {
+    /// What the header says, and all that follows it: as much as there is.
+    ///
+    /// # Errors
+    /// As there, but for the length.
+    pub fn begin(file: &'a [u8]) -> Result<Self> {
         let version =
             file.strip_prefix(MAGIC).ok_or_else(|| Error::invalid("not a file of numpy (`.npy`)"))?;
         let (major, rest) = match version {

@@ -19,7 +19,7 @@ use crate::cpu::exact::Arithmetic;
 use crate::error::{Context, Error, Layer, Result};
 use crate::limits;
 use crate::operator::args::Value as ArgValue;
-use crate::operator::{Args, CALLBACK, Callbacks};
+use crate::operator::{Args, CALLBACK, CALLBACK_SOURCE, Callbacks};
 use crate::ops;
 use crate::readers;
 use crate::tensor::{DType, Device, Layout, ValueType};
@@ -207,8 +207,12 @@ impl<'d> Importer<'d> {
         if let Some(reader) = readers::find(name) {
             return self.reader(op, reader, values, placement);
         }
-        if let Some(callback) = self.callbacks.get(instance).filter(|_| name == CALLBACK) {
-            return self.callback(op, callback, values);
+        if let Some(callback) = self.callbacks.get(instance) {
+            match name {
+                CALLBACK => return self.callback(op, callback, values),
+                CALLBACK_SOURCE => return self.callback_source(op, callback, values),
+                _ => {}
+            }
         }
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));

@@ -1,5 +1,6 @@
 //! An operator that is a function of the program which runs the pipeline: it is called once for a batch, and its answer
-//! says what the outputs are. It must not know how a program gives a function (`capi` does).
+//! says what the outputs are. A source may be such a function, too ([`crate::source::Called`]). It must not know how a
+//! program gives a function (`capi` does).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +12,9 @@ use crate::tensor::{Batch, BatchDesc, Layout, Origins, ValueType};
 /// What such an operator is called in files.
 pub const CALLBACK: &str = "Callback";
 
+/// What a source that calls a function is called in files.
+pub const CALLBACK_SOURCE: &str = "CallbackSource";
+
 /// A function of the program.
 pub trait Callback: Send + Sync {
     /// Calls it with a batch, in the thread that runs the batch. Samples that failed before have no bytes. `layouts`
@@ -19,6 +23,13 @@ pub trait Callback: Send + Sync {
     /// # Errors
     /// Why the whole batch fails.
     fn call(&self, inputs: &Inputs<'_>, layouts: &[Option<Layout>]) -> Result<Box<dyn Answer>>;
+
+    /// Calls it for the next batch of a source, in the thread that asks the sources of a stream; `None` when there are
+    /// no more.
+    ///
+    /// # Errors
+    /// Why this batch cannot be had. It is called for the next one all the same.
+    fn next(&self, samples: usize, layouts: &[Option<Layout>]) -> Result<Option<Box<dyn Answer>>>;
 }
 
 /// The functions that a pipeline may call, by the names of operators in it.
@@ -29,6 +40,16 @@ pub trait Answer: Send + Sync {
     /// A batch for each output, in host memory, of as many samples as the inputs have. Those of samples that failed
     /// before are not looked at.
     fn outputs(&self) -> &[Batch<'_>];
+}
+
+/// What is known of outputs before the function is called: their layouts, as far as they are.
+pub(crate) fn types(layouts: &[Option<Layout>]) -> Vec<ValueType> {
+    let of = |&layout: &Option<Layout>| {
+        let named = layout.filter(|layout| !layout.is_none());
+        let dims = named.map(|layout| vec![None; layout.letters().len()]);
+        ValueType { dtype: None, dims, layout }
+    };
+    layouts.iter().map(of).collect()
 }
 
 /// The operator: its function, and the layouts of its outputs that are known before it is called.
@@ -48,12 +69,7 @@ impl Calls {
 
 impl Operator for Calls {
     fn infer(&self, _inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let of = |&layout: &Option<Layout>| {
-            let named = layout.filter(|layout| !layout.is_none());
-            let dims = named.map(|layout| vec![None; layout.letters().len()]);
-            ValueType { dtype: None, dims, layout }
-        };
-        Ok(self.layouts.iter().map(of).collect())
+        Ok(types(&self.layouts))
     }
 
     /// Calls the function: nothing else tells what it makes.

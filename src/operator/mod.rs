@@ -28,8 +28,8 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, Origins, ValueType};
 
 pub use args::{Arg, Args};
-pub(crate) use callback::Calls;
-pub use callback::{Answer, CALLBACK, Callback, Callbacks};
+pub use callback::{Answer, CALLBACK, CALLBACK_SOURCE, Callback, Callbacks};
+pub(crate) use callback::{Calls, types as types_of_callback};
 pub use deferred::Deferred;
 pub use failures::Failures;
 pub use fusions::{Fusion, MAX_FUSED};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::annotations::{Images, Wanted, load};
 use super::file::{read_file, strings};
+use super::stored::joined;
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
@@ -127,7 +128,7 @@ impl Dataset for Annotated {
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let Images { images, boxes, labels, polygons, vertices } = &self.found;
         let image = images.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let file = read_file(&self.root.join(Path::new(&image.name)), memory)?;
+        let file = read_file(&joined(&self.root, Path::new(&image.name)), memory)?;
         let boxes = boxes.get(image.objects.clone()).unwrap_or_default();
         let mut made = vec![
             Tensor { source: image.name.clone(), ..file },

@@ -9,6 +9,7 @@ use csv_core::{ReadFieldResult, ReaderBuilder};
 use super::file::{read_file, strings};
 use super::list::check_count;
 use super::pieces::text;
+use super::stored::joined;
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -244,7 +245,7 @@ impl Dataset for Table {
 
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let file = read_file(&self.root.join(path), memory)?;
+        let file = read_file(&joined(&self.root, Path::new(path)), memory)?;
         let range = index * self.of_each..(index + 1) * self.of_each;
         let labels = match &self.labels {
             Labels::Whole(numbers) => tensors::list(numbers.get(range).unwrap_or_default(), memory)?,

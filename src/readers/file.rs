@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::list::{self, Labelled};
 use super::pattern::Filter;
+use super::pieces::open_file;
+use super::stored::{Stored, joined};
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Layer, Result};
 use crate::limits;
@@ -60,14 +62,25 @@ pub(super) fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let root = args.given_string("file_root")?.map(Path::new);
     let (listed, given) = (args.given_string("file_list")?, strings(args, "files"));
+    let labels = args.given_ints("labels")?;
+    if given.is_none() && labels.is_some() {
+        return Err(Error::invalid(
+            "The argument `labels` is valid only when file paths are provided as `files` argument",
+        ));
+    }
+    for name in ["file_filters", "dir_filters"] {
+        if strings(args, name).is_some_and(|patterns| patterns.is_empty()) {
+            return Err(Error::invalid(format!("`{name}` list cannot be empty")));
+        }
+    }
     let mut base = root;
     let found = match (root, listed, given) {
         (_, Some(_), Some(_)) => {
             return Err(Error::invalid(
-                "files are given by `files` and by `file_list`, expected one of them",
+                "File paths can be provided through `files` or `file_list` but not both",
             ));
         }
-        (_, _, Some(files)) => of_paths(files, args.given_ints("labels")?)?,
+        (_, _, Some(files)) => of_paths(files, labels)?,
         (_, Some(listed), _) => {
             // Without a root, paths are relative to the list's own folder.
             base = root.or(Path::new(listed).parent());
@@ -88,7 +101,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             }
             found
         }
-        _ => return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given")),
+        _ => return Err(Error::invalid("Either `file_root`, `files` or `file_list` must be specified")),
     };
     Ok(Box::new(Files { found, base: base.unwrap_or(Path::new("")).to_owned() }))
 }
@@ -97,7 +110,10 @@ fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>) -> Result<Vec<Labelled
     let count = files.len();
     let labels = labels.unwrap_or_else(|| (0..count as i64).collect());
     if labels.len() != count {
-        return Err(Error::invalid(format!("{} `labels` for {count} `files`", labels.len())));
+        return Err(Error::invalid(format!(
+            "Provided {} labels for {count} files. When the `labels` argument is specified, it must have the same length as `files`",
+            labels.len()
+        )));
     }
     Ok(files.into_iter().map(PathBuf::from).zip(labels.into_iter().map(|label| label as i32)).collect())
 }
@@ -117,21 +133,17 @@ impl Dataset for Files {
         let (path, label) =
             self.found.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let source = path.display().to_string();
-        let file = read_file(&self.base.join(path), memory)?;
+        let file = read_file(&joined(&self.base, path), memory)?;
         Ok(vec![Tensor { source, ..file }, tensors::list(&[*label], memory)?])
     }
 }
 
-/// Opens a file. Not a pipe, which would wait for somebody to write.
-pub(super) fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
-    if std::fs::metadata(path)?.is_file() {
-        return std::fs::File::open(path);
-    }
-    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
-}
-
 /// A file's bytes. One that grows or shrinks meanwhile has as many as it had at first, or is an error.
 pub(super) fn read_file(path: &Path, memory: &Arc<HostPool>) -> Result<Tensor> {
+    if let Some(stored) = Stored::at(path)? {
+        let (buffer, size) = stored.get(memory)?;
+        return Ok(tensors::part(&Arc::new(buffer), 0..size, DType::U8));
+    }
     let failed = |error: std::io::Error| {
         Error::not_found(error.to_string()).context(Layer::File(path.display().to_string()))
     };

@@ -1,9 +1,12 @@
 //! Lists of files: in folders whose order gives the labels, in a text file, or as they are given. It must not know what
 //! is in the files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::pattern::Filter;
+use super::pieces::text;
+use super::stored::Stored;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -14,6 +17,9 @@ pub(super) type Labelled = (PathBuf, i32);
 /// order of their names.
 pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) -> Result<Vec<Labelled>> {
     let mut found = Vec::new();
+    if let Some(stored) = Stored::at(root)? {
+        return in_stored_folders(&stored.list()?, files, folders);
+    }
     let wanted =
         names(root, true)?.into_iter().filter(|name| folders.is_none_or(|filter| filter.takes(name)));
     for (label, folder) in (0..).zip(wanted) {
@@ -21,6 +27,24 @@ pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) 
         for name in names(&root.join(folder), false)?.into_iter().filter(|name| files.takes(name)) {
             found.push((folder.join(name), label));
         }
+        check_count(found.len())?;
+    }
+    Ok(found)
+}
+
+/// The same in a store, whose folders are parts of `names`, which are sorted.
+fn in_stored_folders(names: &[String], files: &Filter, folders: Option<&Filter>) -> Result<Vec<Labelled>> {
+    let mut by_folder: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (folder, name) in names.iter().filter_map(|name| name.split_once('/')) {
+        let inside = by_folder.entry(folder).or_default();
+        // What is deeper below makes a folder, too.
+        inside.extend(Some(name).filter(|name| !name.contains('/')));
+    }
+    let wanted = by_folder.into_iter().filter(|(name, _)| folders.is_none_or(|filter| filter.takes(name)));
+    let mut found = Vec::new();
+    for (label, (folder, names)) in (0..).zip(wanted) {
+        let names = names.into_iter().filter(|name| files.takes(name));
+        found.extend(names.map(|name| (Path::new(folder).join(name), label)));
         check_count(found.len())?;
     }
     Ok(found)
@@ -51,7 +75,15 @@ pub(super) fn names(folder: &Path, is_folder: bool) -> Result<Vec<String>> {
 /// Folders that are too deep, too many files, a name that is no text.
 pub(super) fn below(root: &Path, files: &Filter) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    add_below(root, files, 0, &mut found)?;
+    match Stored::at(root)? {
+        None => add_below(root, files, 0, &mut found)?,
+        Some(stored) => {
+            let names = stored.list()?.into_iter();
+            let wanted = names.filter(|name| files.takes(name.rsplit('/').next().unwrap_or_default()));
+            found.extend(wanted.map(|name| root.join(name).display().to_string()));
+            check_count(found.len())?;
+        }
+    }
     found.sort_unstable();
     Ok(found)
 }
@@ -82,8 +114,7 @@ fn add_below(folder: &Path, files: &Filter, depth: usize, found: &mut Vec<String
 
 /// Each line `path label` of a text file, with the path as it stands there.
 pub(super) fn of_list(list: &Path) -> Result<Vec<Labelled>> {
-    let text = std::fs::read_to_string(list)
-        .map_err(|error| Error::not_found(format!("the list `{}`: {error}", list.display())))?;
+    let text = text(&list.display().to_string())?;
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let parsed =

@@ -2,7 +2,6 @@
 //! meanwhile is an error, not a crash. It must not know what a value is.
 
 use std::collections::HashSet;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::pieces::Opened;
@@ -76,8 +75,7 @@ impl Tree {
             )));
         };
         let mut bytes = vec![0; length];
-        let read = self.opened.file.read_exact_at(&mut bytes, place);
-        read.map_err(|error| Error::not_found(error.to_string()))?;
+        self.opened.read(place, &mut bytes)?;
         Ok(bytes)
     }
 

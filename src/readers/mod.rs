@@ -9,9 +9,10 @@
 //! mxnet.rs      images and labels of RecordIO files                   records.rs  records and their index
 //! caffe.rs, caffe2.rs  images and labels of databases               lmdb.rs     where they are
 //! csv.rs        files and labels of a table                        sequence.rs, nemo_asr.rs  frames of folders, speech
-//! numpy.rs      arrays                                              coco.rs, annotations.rs  images with boxes
+//! numpy.rs      arrays                    region.rs    parts of them   coco.rs, annotations.rs  images with boxes
 //! pieces.rs     open files of many samples, and the bytes of one    pattern.rs  which names are wanted
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
+//! stored.rs     files that the program reads
 //! video.rs      sequences of videos       video_list.rs, video_samples.rs  which    video_files.rs  open files
 //! video_resize.rs  the same, resized
 //! reader.rs     both together as a [`crate::source::Source`]
@@ -35,7 +36,9 @@ mod pattern;
 mod pieces;
 mod reader;
 mod records;
+mod region;
 mod sequence;
+mod stored;
 mod tar;
 mod tar_index;
 mod tensors;
@@ -61,6 +64,7 @@ use crate::operator::{ArgSpec, Args, EVERYWHERE, OpDef};
 use crate::ops;
 use crate::source::MakeSource;
 use crate::tensor::{DType, Sample, Shape, ValueType};
+pub use stored::{Store, set_store};
 
 /// A reader: its name in files, what it takes, what it gives.
 pub struct ReaderDef {
@@ -165,6 +169,19 @@ pub trait Dataset: Send + Sync {
     /// Why it cannot be read; the message names the file.
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
 
+    /// The same, with the values that a caller gives arguments for this sample.
+    ///
+    /// # Errors
+    /// As there; unsupported in readers whose arguments are the same for all samples.
+    fn read_fed(&self, index: usize, fed: Fed<'_>, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        match fed {
+            [] => self.read(index, memory),
+            [(name, _), ..] => Err(Error::unsupported(format!(
+                "argument `{name}` has a value for each sample, expected one for all"
+            ))),
+        }
+    }
+
     /// The samples of each file of many, one file behind the other, where `shuffle_after_epoch` shuffles the files;
     /// `None`: it shuffles the samples.
     fn groups(&self) -> Option<Vec<Range<usize>>> {
@@ -176,6 +193,9 @@ pub trait Dataset: Send + Sync {
         None
     }
 }
+
+/// Arguments of one sample, with their values.
+pub type Fed<'a> = &'a [(String, Vec<f64>)];
 
 /// One output of a sample.
 pub struct Tensor {

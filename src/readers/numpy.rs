@@ -1,4 +1,4 @@
-//! `readers.Numpy`: arrays in `.npy` files, whole.
+//! `readers.Numpy`: arrays in `.npy` files, whole or a region of each.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,10 +6,13 @@ use std::sync::Arc;
 use super::file::{read_file, strings};
 use super::list;
 use super::pattern::Filter;
-use super::pieces::text;
-use super::{Dataset, ReaderDef, Tensor};
+use super::pieces::{Opened, text};
+use super::region::{ARGS, Region};
+use super::stored::joined;
+use super::{Dataset, Fed, ReaderDef, Tensor};
 use crate::cpu::npy::Npy;
 use crate::error::{Context, Error, Layer, Result};
+use crate::limits;
 use crate::memory::{ALIGNMENT, HostPool};
 use crate::operator::{ArgSpec, Args};
 use crate::tensor::{Sample, ValueType};
@@ -29,10 +32,15 @@ pub(super) const DEF: ReaderDef = ReaderDef {
             .no_effect(),
         ArgSpec::bool("register_buffers", "a hint for DALI's memory").or_bool(true).no_effect(),
         ArgSpec::bool("use_o_direct", "a hint for the system").or_bool(false).no_effect(),
-        ArgSpec::string("out_of_bounds_policy", "for regions, which there are none of")
-            .or_string("error")
-            .no_effect(),
-        ArgSpec::float("fill_value", "for regions, which there are none of").or_float(0.0).no_effect(),
+        ARGS[0],
+        ARGS[1],
+        ARGS[2],
+        ARGS[3],
+        ARGS[4],
+        ARGS[5],
+        ARGS[6],
+        ARGS[7],
+        ARGS[8],
     ],
     outputs,
     open,
@@ -41,6 +49,9 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     shuffles_list: true,
 };
 
+/// Bytes at the beginning of a file that have its header: the magic, the version and the header's length go before it.
+const MAX_HEAD_BYTES: u64 = 12 + limits::MAX_NUMPY_HEADER_BYTES as u64;
+
 /// The first file says which type and rank all have.
 fn outputs(_: &Args) -> Result<Vec<ValueType>> {
     Ok(vec![ValueType { dtype: None, dims: None, layout: Some(Default::default()) }])
@@ -48,11 +59,11 @@ fn outputs(_: &Args) -> Result<Vec<ValueType>> {
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let root = args.given_string("file_root")?;
-    let joined = |base: &str, path: &str| Path::new(base).join(path).display().to_string();
+    let joined = |base: &str, path: &str| joined(Path::new(base), Path::new(path)).display().to_string();
     let (paths, names) = match (args.given_string("file_list")?, strings(args, "files"), root) {
         (Some(_), Some(_), _) => {
             return Err(Error::invalid(
-                "files are given by `files` and by `file_list`, expected one of them",
+                "File paths can be provided through `files` or `file_list` but not both",
             ));
         }
         (None, Some(files), _) => {
@@ -75,10 +86,10 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             (paths, names)
         }
         (None, None, None) => {
-            return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given"));
+            return Err(Error::invalid("Either `file_root`, `files` or `file_list` must be specified"));
         }
     };
-    Ok(Box::new(Arrays { paths, names }))
+    Ok(Box::new(Arrays { paths, names, region: Region::new(args)? }))
 }
 
 /// A path as DALI names it that was found below `root`: what is in the folder itself is `./` and its name.
@@ -92,6 +103,57 @@ struct Arrays {
     paths: Vec<String>,
     /// As they were given, or found.
     names: Vec<String>,
+    region: Region,
+}
+
+impl Arrays {
+    fn sample(&self, index: usize, fed: Fed<'_>, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let array = match self.region.is_whole(fed) {
+            true => {
+                let file = read_file(Path::new(path), memory)?;
+                array(&file, memory).context(|| Layer::File(path.clone()))?
+            }
+            false => {
+                let opened = Opened::new(path)?;
+                let part = part(&opened, &self.region, fed, memory);
+                part.map_err(|error| {
+                    if error.file().is_some() { error } else { error.context(Layer::File(path.clone())) }
+                })?
+            }
+        };
+        let source = self.names.get(index).cloned().unwrap_or_default();
+        Ok(vec![Tensor { source, ..array }])
+    }
+}
+
+/// The wanted part of the array in a file, of which the rows are read that it is in.
+fn part(file: &Opened, region: &Region, fed: Fed<'_>, memory: &Arc<HostPool>) -> Result<Tensor> {
+    let mut head = vec![0; file.size.min(MAX_HEAD_BYTES) as usize];
+    file.read(0, &mut head)?;
+    let Npy { dtype, shape, is_fortran, bytes } = Npy::begin(&head)?;
+    let begin = (head.len() - bytes.len()) as u64;
+    let (length, found) = (shape.bytes(dtype.size())?, file.size.saturating_sub(begin));
+    if (length as u64) > found {
+        return Err(Error::invalid(format!(
+            "a numpy file of shape {shape} and type {dtype} has {found} bytes of data, expected {length}"
+        )));
+    }
+    let Some(part) = region.of(&shape, fed)? else { return Err(Error::internal("a region that is none")) };
+    // Rows of the dimension that is outermost in the file.
+    let outermost = if is_fortran { part.inside.last() } else { part.inside.first() };
+    let extent = if is_fortran { shape.last() } else { shape.first() };
+    let row = extent.map_or(length, |&extent| length.checked_div(extent).unwrap_or_default());
+    let rows = outermost.cloned().unwrap_or(0..1);
+    let (at, length) = (rows.start * row, rows.len() * row);
+    if length > limits::MAX_SAMPLE_BYTES {
+        let most = limits::MAX_SAMPLE_BYTES;
+        return Err(Error::invalid(format!("rows of {length} bytes, more than the limit of {most}")));
+    }
+    let mut buffer = memory.take(length)?;
+    let elements = buffer.bytes_mut().get_mut(..length).unwrap_or_default();
+    file.read(begin + at as u64, elements)?;
+    part.cut(dtype, &shape, is_fortran, (elements, at / dtype.size()), memory)
 }
 
 impl Dataset for Arrays {
@@ -100,11 +162,11 @@ impl Dataset for Arrays {
     }
 
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
-        let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let file = read_file(Path::new(path), memory)?;
-        let array = array(&file, memory).context(|| Layer::File(path.clone()))?;
-        let source = self.names.get(index).cloned().unwrap_or_default();
-        Ok(vec![Tensor { source, ..array }])
+        self.sample(index, &[], memory)
+    }
+
+    fn read_fed(&self, index: usize, fed: Fed<'_>, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        self.sample(index, fed, memory)
     }
 }
 

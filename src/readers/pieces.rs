@@ -3,14 +3,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::file::open_file;
+use super::stored::Stored;
 use crate::error::{Error, Layer, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool};
@@ -18,8 +17,14 @@ use crate::memory::{HostBuffer, HostPool};
 /// A file and its size when it was opened.
 #[derive(Clone)]
 pub(super) struct Opened {
-    pub(super) file: Arc<File>,
+    content: Content,
     pub(super) size: u64,
+}
+
+#[derive(Clone)]
+enum Content {
+    File(Arc<File>),
+    Stored(Stored),
 }
 
 /// Files by their numbers.
@@ -35,11 +40,48 @@ impl Opened {
     /// # Errors
     /// Not found, which names the file.
     pub(super) fn new(path: &str) -> Result<Self> {
+        if let Some(stored) = Stored::at(Path::new(path))? {
+            return Ok(Self { size: stored.size()?, content: Content::Stored(stored) });
+        }
         let failed = |error| unread(path, &error);
         let file = open_file(Path::new(path)).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        Ok(Self { file: Arc::new(file), size })
+        Ok(Self { content: Content::File(Arc::new(file)), size })
     }
+
+    /// Fills `to` with what is there from byte `at` on.
+    ///
+    /// # Errors
+    /// Not found for what cannot be read.
+    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Result<()> {
+        match &self.content {
+            Content::File(file) => read(file, at, to),
+            Content::Stored(stored) => stored.read(at, to),
+        }
+    }
+
+    /// The same of a small piece, behind which the next one will be.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn read_near(&self, at: u64, to: &mut [u8]) -> Result<()> {
+        match &self.content {
+            Content::File(file) => read(file, at, to),
+            Content::Stored(stored) => stored.read_near(self.size, at, to),
+        }
+    }
+}
+
+/// Opens a file. Not a pipe, which would wait for somebody to write.
+pub(super) fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
+    if std::fs::metadata(path)?.is_file() {
+        return std::fs::File::open(path);
+    }
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+fn read(file: &File, at: u64, to: &mut [u8]) -> Result<()> {
+    file.read_exact_at(to, at).map_err(|error| Error::not_found(error.to_string()))
 }
 
 impl Pieces {
@@ -79,7 +121,8 @@ impl Pieces {
         memory: &Arc<HostPool>,
     ) -> Result<Arc<HostBuffer>> {
         let path = self.path(number);
-        let Opened { file, size } = self.opened(number)?;
+        let opened = self.opened(number)?;
+        let size = opened.size;
         if at.checked_add(length).is_none_or(|end| end > size) {
             return Err(Error::invalid(format!(
                 "the file `{path}` has {size} bytes, expected {length} from byte {at} on"
@@ -91,15 +134,20 @@ impl Pieces {
             Error::invalid(format!("a sample at byte {at} of the file `{path}` has more than {most} bytes"))
         })?;
         let mut buffer = memory.take(length)?;
-        file.read_exact_at(buffer.bytes_mut().get_mut(..length).unwrap_or_default(), at)
-            .map_err(|error| unread(path, &error))?;
+        let read = opened.read(at, buffer.bytes_mut().get_mut(..length).unwrap_or_default());
+        read.map_err(|error| named(path, error))?;
         Ok(Arc::new(buffer))
     }
 }
 
 /// Why the file at `path` cannot be read.
 fn unread(path: &str, error: &std::io::Error) -> Error {
-    Error::not_found(error.to_string()).context(Layer::File(path.to_owned()))
+    named(path, Error::not_found(error.to_string()))
+}
+
+/// The error, which names the file.
+fn named(path: &str, error: Error) -> Error {
+    if error.file().is_some() { error } else { error.context(Layer::File(path.to_owned())) }
 }
 
 /// The text of a file, such as an index.
@@ -107,15 +155,14 @@ fn unread(path: &str, error: &std::io::Error) -> Error {
 /// # Errors
 /// A file that cannot be read, is no text or has more than [`limits::MAX_READER_TEXT_BYTES`].
 pub(super) fn text(path: &str) -> Result<String> {
-    let failed = |error| unread(path, &error);
     let opened = Opened::new(path)?;
     if usize::try_from(opened.size).map_or(true, |size| size > limits::MAX_READER_TEXT_BYTES) {
         let (size, most) = (opened.size, limits::MAX_READER_TEXT_BYTES);
         return Err(Error::invalid(format!("the file `{path}` has {size} bytes, expected at most {most}")));
     }
-    let mut text = String::new();
-    opened.file.take(opened.size).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    let mut bytes = vec![0; opened.size as usize];
+    opened.read(0, &mut bytes).map_err(|error| named(path, error))?;
+    String::from_utf8(bytes).map_err(|_| named(path, Error::invalid("it is no text, expected UTF-8")))
 }
 
 #[cfg(test)]

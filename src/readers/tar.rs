@@ -1,8 +1,6 @@
 //! Where files are in a tar archive: headers of the kinds ustar, GNU and pax, read where they are. It must not know
 //! what the files are for.
 
-use std::os::unix::fs::FileExt;
-
 use super::pieces::Opened;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -91,7 +89,7 @@ fn header(archive: &Opened, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
         return Err(Error::invalid(format!("the archive ends within a header, at byte {}", archive.size)));
     }
     let mut header = [0; BLOCK as usize];
-    archive.file.read_exact_at(&mut header, at).map_err(|error| Error::not_found(error.to_string()))?;
+    archive.read_near(at, &mut header)?;
     Ok(header.iter().any(|&byte| byte != 0).then_some(header))
 }
 
@@ -104,10 +102,7 @@ fn content(archive: &Opened, at: u64, size: u64) -> Result<Vec<u8>> {
         )));
     }
     let mut content = vec![0; size.min(archive.size.saturating_sub(at + BLOCK)) as usize];
-    archive
-        .file
-        .read_exact_at(&mut content, at + BLOCK)
-        .map_err(|error| Error::not_found(error.to_string()))?;
+    archive.read_near(at + BLOCK, &mut content)?;
     Ok(content)
 }
 

@@ -62,7 +62,9 @@ pub(super) fn of_index(path: &str) -> Result<Vec<Vec<Component>>> {
         Some("v1.2") => 4,
         other => {
             let found = other.unwrap_or("empty").escape_debug();
-            return Err(wrong(format!("version `{found}`, expected `v1.1` or `v1.2`")));
+            return Err(wrong(format!(
+                "Unsupported version of the index file ({found}), expected `v1.1` or `v1.2`"
+            )));
         }
     };
     let count = head.next().and_then(|count| count.parse::<usize>().ok()).filter(|&count| count > 0);
@@ -88,7 +90,9 @@ fn components(line: &str, width: usize) -> std::result::Result<Vec<Component>, S
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}`, expected a number"));
             let (at, size) = (number(at)?, number(size)?);
             if at < BLOCK || at % BLOCK != 0 {
-                return Err(format!("a file at byte {at}, expected a multiple of {BLOCK}"));
+                return Err(format!(
+                    "a file at byte {at}: tar offset is not a multiple of tar block size ({BLOCK})"
+                ));
             }
             Ok(Component { extension: extension.as_bytes().to_vec(), at, size })
         }

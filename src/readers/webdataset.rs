@@ -55,7 +55,10 @@ fn dtypes(args: &Args) -> Result<Vec<DType>> {
         return Ok(vec![DType::U8; count]);
     };
     if given.len() != count {
-        return Err(Error::invalid(format!("{} `dtypes` for {count} extensions", given.len())));
+        return Err(Error::invalid(format!(
+            "Number of extensions does not match the number of provided types: {count} and {}",
+            given.len()
+        )));
     }
     let dtype = |id| {
         DType::in_file(id)
@@ -75,7 +78,9 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let indices = indices.filter(|indices| !indices.is_empty());
     if let Some(indices) = indices.as_ref().filter(|indices| indices.len() != paths.len()) {
         let (found, expected) = (indices.len(), paths.len());
-        return Err(Error::invalid(format!("{found} `index_paths` for {expected} `paths`")));
+        return Err(Error::invalid(format!(
+            "The number of index files, if any, must match the number of archives in the dataset: {found} and {expected}"
+        )));
     }
     let is_case_sensitive = args.bool("case_sensitive_extensions")?;
     let missing = match args.string("missing_component_behavior")? {
@@ -84,7 +89,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         "error" => Missing::Error,
         other => {
             return Err(Error::invalid(format!(
-                "`missing_component_behavior` is `{other}`, expected `empty`, `skip` or `error`"
+                "Invalid value for missing_component_behavior `{other}`, expected `empty`, `skip` or `error`"
             )));
         }
     };
@@ -161,7 +166,7 @@ impl Archives {
                     Missing::Error => {
                         let at = sample.first().map_or(0, |part| part.at);
                         return Err(Error::invalid(format!(
-                            "the sample at byte {at} has no file for output {output}"
+                            "Underful sample detected at byte {at}: it has no file for output {output}"
                         )));
                     }
                 }
@@ -179,7 +184,7 @@ impl Archives {
         let path = self.files.path(number);
         if size % dtype.size() as u64 != 0 {
             return Err(Error::invalid(format!(
-                "the file at byte {at} of `{path}` has {size} bytes, expected a multiple of the {} of {dtype}",
+                "component size and dtype incompatible: the file at byte {at} of `{path}` has {size} bytes, expected a multiple of the {} of {dtype}",
                 dtype.size()
             )));
         }

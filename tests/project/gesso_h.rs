@@ -4,7 +4,7 @@
 use crate::root;
 
 /// The files whose functions and types the header has, in its order.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "types.rs",
     "status.rs",
     "failure.rs",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 12] = [
     "dlpack.rs",
     "operator.rs",
     "callback.rs",
+    "store.rs",
     "library.rs",
 ];
 

@@ -76,14 +76,14 @@ impl<'d> Importer<'d> {
             for (output, (part, ty)) in parts.iter().zip(&types).enumerate() {
                 let name = format!("{name}.{part}");
                 let value = self.add_value(&name, Device::Cpu);
-                self.fed_by_reader(name, value, ty.clone(), output);
+                self.fed_by_source(name, value, ty.clone(), output);
                 left.push(value);
             }
         }
         for (edge, (output, ty)) in edges.iter().zip(types.into_iter().enumerate().skip(left.len())) {
             let name = edge.name.as_deref().unwrap_or_default();
             let value = self.produce(name, Device::Cpu)?;
-            self.fed_by_reader(name.to_owned(), value, ty, output);
+            self.fed_by_source(name.to_owned(), value, ty, output);
         }
         if let Some((&input, arguments)) = left.split_first() {
             self.steps(op, steps, input, arguments.first().copied(), placement.device())?;
@@ -99,7 +99,7 @@ impl<'d> Importer<'d> {
     }
 
     /// `value` is what output `output` of the source that comes next feeds.
-    fn fed_by_reader(&mut self, name: String, value: ValueId, ty: ValueType, output: usize) {
+    pub(super) fn fed_by_source(&mut self, name: String, value: ValueId, ty: ValueType, output: usize) {
         let source = self.graph.sources.len();
         let layout = ty.layout.unwrap_or(Layout::NONE);
         let (dtype, ndim, feed) = (ty.dtype, ty.ndim(), Feed::Source { source, output });

@@ -83,7 +83,7 @@ fn outputs_are_the_files_of_a_sample() {
     assert_eq!(opened(&given, &[folded, behavior("skip")]).unwrap().count(), 1);
     assert_eq!(opened(&given, &[behavior("skip")]).unwrap().count(), 0);
     let error = opened(&given, &[behavior("error")]).err().unwrap().to_string();
-    assert!(error.contains("sample at byte 512 has no file for output 1"), "{error}");
+    assert!(error.contains("Underful sample detected at byte 512: it has no file for output 1"), "{error}");
     assert!(opened(&given, &[behavior("x")]).is_err());
 }
 
@@ -123,7 +123,13 @@ fn an_index_of_another_archive_is_an_error() {
         assert!(error.contains(wanted), "{error}, not {wanted}");
     }
     let indices = opened(&[("paths", &["a", "b"]), ("index_paths", &["c"]), ("ext", &["jpg"])], &[]);
-    assert!(indices.err().unwrap().to_string().contains("1 `index_paths` for 2 `paths`"));
+    assert!(
+        indices
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("must match the number of archives in the dataset: 1 and 2")
+    );
 }
 
 #[test]
