@@ -99,9 +99,11 @@ pub unsafe extern "C" fn gesso_dataset_files(
         // SAFETY: the caller vouches for the pointer.
         let Ok(handle) = (unsafe { types::reference("dataset", dataset) }) else { return 0 };
         let files = handle.dataset.files();
-        for (i, end) in files.iter().take(if ends.is_null() { 0 } else { capacity }).enumerate() {
+        let room = if ends.is_null() { 0 } else { capacity };
+        for (i, &end) in files.iter().take(room).enumerate() {
+            let place = ends.wrapping_add(i);
             // SAFETY: the caller vouches for so many numbers.
-            unsafe { ends.add(i).write_unaligned(*end as u64) };
+            unsafe { place.write_unaligned(end as u64) };
         }
         files.len()
     })

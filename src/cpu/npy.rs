@@ -181,7 +181,7 @@ fn text(value: &str) -> Result<&str> {
 }
 
 fn dtype(name: &str) -> Result<DType> {
-    let unknown = || Error::unsupported(format!("a numpy file of type `{}`", name.escape_debug()));
+    let unknown = || Error::unsupported(format!("Unknown Numpy type string `{}`", name.escape_debug()));
     let (order, kind) = name.split_at_checked(1).ok_or_else(unknown)?;
     if order == ">" {
         return Err(Error::unsupported("a numpy file in big-endian byte order, expected little-endian"));

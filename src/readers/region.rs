@@ -274,9 +274,9 @@ fn strides(shape: &Shape, is_fortran: bool) -> Vec<usize> {
         stride = stride.saturating_mul(shape[i]);
     };
     if is_fortran {
-        (0..shape.len()).for_each(&mut next)
+        (0..shape.len()).for_each(&mut next);
     } else {
-        (0..shape.len()).rev().for_each(&mut next)
+        (0..shape.len()).rev().for_each(&mut next);
     }
     strides
 }

@@ -30,7 +30,7 @@ def test_arrays(tmp_path, header):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.full(2, i, np.float32))
     (tmp_path / "1.npy").write_bytes(header)
-    with pytest.raises(RuntimeError, match="Could not read the array file .*1.npy: "):
+    with pytest.raises(RuntimeError, match="Could not read the file .*1.npy`: "):
         pipeline(lambda: fn.readers.numpy(file_root=str(tmp_path))).run()
     made = pipeline(lambda: fn.readers.numpy(file_root=str(tmp_path), on_missing="skip"))
     assert made.run()[0].as_array()[:, 0].tolist() == [0, 2]
@@ -219,5 +219,5 @@ def test_frames(tmp_path):
         (tmp_path / "a").mkdir(exist_ok=True)
         image.fromarray(np.zeros((4, 6, 3), np.uint8)).save(tmp_path / "a" / f"{i}.png")
     (tmp_path / "a" / "2.png").write_bytes(b"no image")
-    with pytest.raises(RuntimeError, match="Could not read frame 0 of the sequence that begins with .*2.png`?: "):
+    with pytest.raises(RuntimeError, match="Could not read .*2.png`?: "):
         pipeline(lambda: fn.readers.sequence(file_root=str(tmp_path), sequence_length=2, step=2)).run()

@@ -44,11 +44,18 @@ def archives(tmp_path):
 
 
 def indices(archives, tmp_path, version="v1.2"):
-    from gesso._readers.webdataset import of_archive
-
     made = []
     for number, path in enumerate(archives):
-        samples = of_archive(path)
+        samples, last = [], None
+        with tarfile.open(path) as archive:
+            for member in filter(tarfile.TarInfo.isfile, archive):
+                folder, _, name = member.name.rpartition("/")
+                stem, _, extension = name.partition(".")
+                if stem and (folder, stem) != last:
+                    samples.append([])
+                if stem:
+                    last = folder, stem
+                    samples[-1].append((extension, member.offset_data, member.size))
         lines = [
             " ".join(f"{ext or '-'} {at} {size}{' name' * (version == 'v1.2')}" for ext, at, size in sample)
             for sample in samples
@@ -211,12 +218,10 @@ def test_features_of_examples(records, monkeypatch, options):
     compared(monkeypatch, examples(records, **options))
 
 
-def test_features_that_stay_in_the_interpreter(records):
-    for feature in (
-        tfrecord.FixedLenFeature([-1], tfrecord.int64, 0),
-        tfrecord.FixedLenFeature([1], tfrecord.int64, None),
-    ):
-        assert runs_on(of(examples(records, {"label": feature}))) == "interpreter"
+def test_features_without_a_default_or_a_shape(records):
+    assert runs_on(of(examples(records, {"label": tfrecord.FixedLenFeature([2], tfrecord.int64, None)}))) == "library"
+    with pytest.raises(RuntimeError, match=r"its shape is \[-1\], expected fixed extents"):
+        of(examples(records, {"label": tfrecord.FixedLenFeature([-1], tfrecord.int64, 0)})).build()
 
 
 def test_features_that_are_wrong(records, tmp_path, monkeypatch):
@@ -358,9 +363,39 @@ def test_arrays_that_are_wrong(tmp_path, monkeypatch):
         )
 
 
-def test_regions_of_arrays_stay_in_the_interpreter(arrays):
-    for options in ({"roi_start": [0, 1]}, {"rel_roi_shape": [0.5, 0.5]}, {"out_of_bounds_policy": "pad"}):
-        assert runs_on(of(lambda options=options: fn.readers.numpy(file_root=str(arrays), **options))) == "interpreter"
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"roi_start": [0, 1]},
+        {"roi_start": [1], "roi_shape": [1], "roi_axes": [0]},
+        {"rel_roi_shape": [0.5, 0.5], "rel_roi_start": [0.25, 0.3]},
+        {"rel_roi_end": [1.5], "roi_axes": [-1], "out_of_bounds_policy": "pad", "fill_value": 7.0},
+        {"roi_start": [-1, 2], "roi_end": [9, 30], "out_of_bounds_policy": "trim_to_shape"},
+    ],
+)
+def test_regions_of_arrays(arrays, monkeypatch, options):
+    compared(monkeypatch, lambda: fn.readers.numpy(file_root=str(arrays), file_filter="0*.npy", **options, name="r"))
+    path, names = str(arrays / "0" / "04.npy"), ("roi_start", "roi_end", "roi_shape", "rel_roi_start", "rel_roi_end")
+    fed = {name: options[name] for name in names if name in options and "rel_roi_shape" not in options}
+
+    def define():
+        given = {name: fn.constant(fdata=list(value)) for name, value in fed.items() if "rel" in name}
+        given |= {
+            name: fn.constant(idata=list(value), dtype=types.INT32) for name, value in fed.items() if "rel" not in name
+        }
+        return fn.readers.numpy(files=[path], **{**options, **given}, name="r")
+
+    assert contents(of(define).run()) == contents(of(lambda: fn.readers.numpy(files=[path], **options, name="r")).run())
+
+
+def test_regions_that_are_wrong(arrays, monkeypatch):
+    for options in ({"roi_start": [5, 0], "roi_end": [4, 1]}, {"roi_end": [90]}, {"roi_end": [1], "roi_axes": [2]}):
+        assert failures(
+            monkeypatch, lambda options=options: fn.readers.numpy(file_root=str(arrays), **options, name="r")
+        )
+    for options in ({"roi_end": [1], "rel_roi_end": [1.0]}, {"roi_end": [1], "roi_shape": [1]}):
+        with pytest.raises(RuntimeError, match="mutually exclusive"):
+            of(lambda options=options: fn.readers.numpy(file_root=str(arrays), **options, name="r")).build()
 
 
 # --- images with boxes

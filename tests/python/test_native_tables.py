@@ -293,7 +293,6 @@ def test_tables_that_are_wrong(table, tmp_path, monkeypatch):
     for options, text in (
         ({"path_column": "path"}, "there is no column `path`, expected one of"),
         ({"label_columns": ["file"], "path_column": "file"}, "expected a number: classes that have names need numbers"),
-        ({"file_list": "s3://bucket/labels.csv"}, "reads files of this machine"),
         ({"dtype": types.INT32, "path_column": "file"}, "whole number of 32 bits"),
     ):
         with pytest.raises(RuntimeError, match=text):

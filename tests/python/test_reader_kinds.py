@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from gesso import Pipeline, fn, types
 from gesso._readers import masks
-from gesso._readers.webdataset import of_archive, split_name
 
 
 def pipeline(make, batch_size=2, **settings):
@@ -50,18 +49,7 @@ def archive(tmp_path):
     return str(path)
 
 
-def test_names_are_cut_at_the_first_dot():
-    assert split_name("a.b/c.seg.png") == ("a.b/c", "seg.png")
-    assert split_name("a.b/c") == ("a.b/c", "")
-
-
 def test_components_of_a_sample(archive):
-    assert [[part[0] for part in sample] for sample in of_archive(archive)] == [
-        ["jpg", "cls"],
-        ["cls"],
-        ["jpg", "seg.png"],
-        ["jpg"],
-    ]
     made = pipeline(lambda: fn.readers.webdataset(paths=[archive], ext=["jpg;png", "cls"]), 4)
     images, classes = made.run()
     assert [bytes(images.at(i)) for i in range(4)] == [b"zero", b"", b"two!", b"long"]

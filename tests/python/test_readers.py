@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def
-from gesso._readers import files, random, storage
+from gesso._readers import random
 from gesso._readers.order import Order
+from gesso._readers.source import Reader
 
 
 def order(size, count, seed=0, **options):
@@ -82,6 +83,16 @@ def test_paths_are_texts(folder):
     assert define().run()[0].as_array().ravel().tolist() == [0, 0, 1, 1]
 
 
+def matching(folder, patterns, **options):
+    """The names of files below a folder of a folder, as the reader finds them."""
+    made = Pipeline(1, 1)
+    with made:
+        made.set_outputs(fn.readers.file(file_root=str(folder), file_filters=patterns, name="r", **options)[0])
+    made.build()
+    infos = [made.run()[0][0].source_info() for _ in range(made.reader_meta("r")["epoch_size"])]
+    return [os.path.basename(info) for info in infos]
+
+
 def test_patterns_take_what_dali_takes(tmp_path):
     """What DALI 2.4 answers: the C library's `fnmatch`."""
     (tmp_path / "class").mkdir()
@@ -99,9 +110,9 @@ def test_patterns_take_what_dali_takes(tmp_path):
         ("**bc", ["abc"]),
         ("x.jpg", ["X.JPG"]),
     ]:
-        found = files.in_folders(str(tmp_path), [pattern], case_sensitive=False)
-        assert [os.path.basename(path) for path, _ in found] == expected, pattern
-    assert not files.in_folders(str(tmp_path), ["x.jpg"], case_sensitive=True)
+        assert matching(tmp_path, [pattern]) == expected, pattern
+    with pytest.raises(RuntimeError, match="found no samples"):
+        matching(tmp_path, ["x.jpg"], case_sensitive_filter=True)
 
 
 @pytest.mark.parametrize("given", [{"labels": [1, 2, 3, 4]}, {"file_filters": []}, {"dir_filters": []}])
@@ -154,16 +165,16 @@ def batch_in_files(folder, function, depth):
 
 @pytest.fixture
 def read(monkeypatch, folder):
-    """The threads that read files of this test, one for each that was read. Pipelines of tests before may still be
-    reading theirs."""
-    plain, threads = storage.read, []
+    """The threads that made batches of this test, one for each sample. Pipelines of tests before may still be reading
+    theirs."""
+    plain, threads = Reader.read_batch, []
 
-    def counted(path):
-        if str(path).startswith(str(folder)):
-            threads.append(threading.current_thread())
-        return plain(path)
+    def counted(reader, node, batch_size, columns):
+        if str(folder) in str(node.values_of("files")):
+            threads.extend([threading.get_ident()] * batch_size)
+        return plain(reader, node, batch_size, columns)
 
-    monkeypatch.setattr(storage, "read", counted)
+    monkeypatch.setattr(Reader, "read_batch", counted)
     return threads
 
 
@@ -180,7 +191,7 @@ def test_a_batch_is_read_while_the_one_before_is_worked_on(folder, read):
 
 def test_who_wants_nothing_ahead_of_time_gets_nothing(folder, read):
     assert batch_in_files(folder, lambda label: label, 1).run()[0].as_array().ravel().tolist() == [0, 1, 2]
-    assert read == [threading.current_thread()] * 3
+    assert read == [threading.get_ident()] * 3
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -12,7 +12,7 @@ from gesso._authoring import serialization
 from gesso._native import library
 from gesso._native.callbacks import Callbacks
 from gesso._run import runner
-from gesso._run.graph_run import GraphRun
+from gesso._run.graph_run import FedRun
 from gesso._threads.fork import Process
 
 FILES = 11
@@ -216,7 +216,7 @@ def test_what_the_library_does_not_do_stays_in_the_interpreter(folder):
 
 
 def test_errors_of_definitions_are_those_of_the_interpreter(tmp_path, folder):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(RuntimeError, match="none`: No such file"):
         of(reads(tmp_path / "none")).build()
     with pytest.raises(
         RuntimeError,
@@ -260,8 +260,7 @@ class Planned:
     def __init__(self, description, functions):
         serialized, pipeline = serialization.write(description), ctypes.c_void_p()
         callbacks = Callbacks(functions, Process())
-        given, place = (callbacks.table, callbacks.count), ctypes.byref(pipeline)
-        library.call("gesso_pipeline_load_with_callbacks", serialized, len(serialized), library.GPU, *given, place)
+        callbacks.load(serialized, library.GPU, pipeline)
         self.found = self._infos("input", pipeline), self._infos("output", pipeline)
         library.library().gesso_pipeline_free(pipeline)
 
@@ -279,7 +278,7 @@ def planned(define):
     pipeline.runner.define(pipeline)
     parts = pipeline.runner
     graph = parts.definition.operators, parts.definition.outputs, {**parts.settings.fields(), "seed": 1}
-    return GraphRun(*graph, Planned, on_gpu=True)._engines.found
+    return FedRun(*graph, Planned, 3, on_gpu=True)._engines.found
 
 
 def test_a_plan_with_functions_leaves_on_a_gpu_what_is_wanted_there(folder):

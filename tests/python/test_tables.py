@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from gesso import Pipeline, fn
+from gesso import Pipeline, fn, types
 from gesso._readers import parquet as parquet_reader
 
 ROWS = 43
@@ -401,6 +401,43 @@ def test_more_files_than_may_be_open(tmp_path):
     pytest.importorskip("h5py")
     done = subprocess.run([sys.executable, "-c", MANY, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "good\n", done.stderr
+
+
+ENDS = """
+import sys, threading, time
+from gesso import Pipeline, fn
+threads, begun = [], threading.Event()
+def sampler(epoch):
+    threads.append(threading.get_ident())
+    if epoch == 3:
+        begun.set()
+        time.sleep(0.5)
+    return [0] * 4
+pipeline = Pipeline(4, 1, seed=1)
+with pipeline:
+    pipeline.set_outputs(fn.readers.file(files=[sys.argv[1]], sampler=sampler)[0])
+assert bytes(pipeline.run()[0].at(3)) == b"data" and bytes(pipeline.run()[0].at(0)) == b"data"
+assert threading.get_ident() not in threads and len(set(threads)) == 1
+begun.wait()
+print("good")
+"""
+
+
+def test_a_program_ends_while_a_batch_is_read_ahead(tmp_path):
+    (tmp_path / "a").write_bytes(b"data")
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS, str(tmp_path / "a")], capture_output=True, text=True, timeout=120
+    )
+    assert (done.stdout, done.returncode) == ("good\n", 0), done.stderr
+
+
+def test_rows_are_read_by_a_stream(table):
+    made = pipeline(lambda: [fn.cast(output, dtype=types.FLOAT) for output in table()], 4)
+    made.build()
+    assert type(made.runner.execution._run.__self__).__name__ == "StreamRun"
+    assert [made.run()[1].as_array().tolist() for _ in range(3)] == [
+        [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3] for i in range(3)
+    ]
 
 
 @pytest.mark.filterwarnings(

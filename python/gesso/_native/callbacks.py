@@ -1,4 +1,4 @@
-"""Functions that the library calls: operators of a file that run in the interpreter. Knows no graphs."""
+"""Functions that the library calls: operators and sources of a file that run in the interpreter. Knows no graphs."""
 
 import contextlib
 import ctypes
@@ -9,6 +9,7 @@ import numpy as np
 from .._tensors.enums import dtype_of
 from .._tensors.feeding import Batch
 from . import library as _library
+from .callback_dataset import CallbackDataset
 from .inputs import fill
 from .library import Input
 from .result import Result, output_of
@@ -40,12 +41,16 @@ class Function:
 
 
 class Callbacks:
-    """The functions of one loaded file, by the names of its operators. One batch runs at a time."""
+    """The functions of one loaded file, by the names of its operators, and the data sets, by those of its sources. One
+    batch runs at a time."""
 
     def __init__(self, functions, process):
         self._state = state = _State(process)
         release = _RELEASE(lambda user: state.kept.pop(user, None))
-        self._calls = [_CALL(_caller(function, state)) for function in functions.values()]
+        self._calls = [
+            _CALL((_source if isinstance(function, CallbackDataset) else _caller)(function, state))
+            for function in functions.values()
+        ]
         self._count = len(functions)
         self._table = (Callback * max(self._count, 1))()
         for number, (name, call) in enumerate(zip(functions, self._calls), start=1):
@@ -101,6 +106,26 @@ def _caller(function, state):
     return call
 
 
+def _source(dataset, state):
+    """What calls a data set for its next batch. Whoever takes the batch raises what it failed with."""
+
+    def call(user, handle, outputs, message):
+        try:
+            asked = Result(handle, state.process)
+            size = _library.library().gesso_result_batch_size(asked.handle)
+            if not dataset.is_wanted:
+                return 0
+            batches = dataset.read(size)
+            state.kept[user] = [_answer(outputs[i], batch, size) for i, batch in enumerate(batches)]
+        except BaseException as error:
+            dataset.note(error)
+            return _FAILED
+        dataset.note([(batch.infos, batch.numbers) for batch in batches])
+        return 0
+
+    return call
+
+
 def _inputs(handle, count, state):
     owner = Result(handle, state.process, state.fed)
     size = _library.library().gesso_result_batch_size(handle)
@@ -136,5 +161,7 @@ def _answer(structure, batch, size):
     if len(kinds) > 1:
         names = ", ".join(sorted(map(str, kinds)))
         raise RuntimeError(f"All samples of a batch must have the same type, found {names}.")
-    structure.layout = batch.layout.encode()
-    return fill(structure, batch)
+    layout = batch.layout.encode()
+    structure.layout = layout
+    # The structure is the library's: it keeps nothing alive.
+    return layout, fill(structure, batch)

@@ -14,9 +14,11 @@ CPU, GPU = 0, 1
 
 class ErrorText(str):
     """What something failed with, and where: `operator` and `source` are names in the pipeline, of an operator and of a
-    reader, `file` is a path; empty where nobody knows. `reason` is the text behind these names."""
+    reader, `file` is a path; empty where nobody knows. `reason` is the text behind these names, `status` the
+    `gesso_status`."""
 
     operator = source = file = reason = ""
+    status = 1
 
     def behind(self, words):
         """The same behind other words."""
@@ -147,7 +149,10 @@ _SIGNATURES = {
     "gesso_stream_feed": [c_void_p, c_size_t, POINTER(Input)],
     "gesso_stream_feed_kept": [c_void_p, POINTER(Input)],
     "gesso_dataset_open": [c_char_p, c_size_t, POINTER(c_void_p)],
-    "gesso_dataset_read": [c_void_p, c_size_t, POINTER(c_void_p)],
+    "gesso_dataset_allow": [c_void_p, c_char_p],
+    "gesso_dataset_files": [c_void_p, POINTER(ctypes.c_uint64), c_size_t],
+    "gesso_dataset_read_with": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
+    "gesso_set_store": [c_void_p],
     "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
     "gesso_stream_readers": [c_void_p, POINTER(c_void_p)],
     "gesso_last_error_info": [POINTER(ErrorInfo)],
@@ -215,7 +220,7 @@ def _load():
     lib.gesso_bytes_free.argtypes, lib.gesso_bytes_free.restype = ([c_void_p, c_size_t], None)
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
-    lib.gesso_pipeline_max_batch_size.restype = c_size_t
+    lib.gesso_pipeline_max_batch_size.restype = lib.gesso_dataset_files.restype = c_size_t
     for name in (
         "gesso_pipeline_input_count",
         "gesso_pipeline_output_count",
@@ -249,7 +254,7 @@ def _error_text(function, *arguments):
     names = ("message", "reason", "operator_name", "source_name", "file")
     message, reason, operator, source, file = [getattr(info, name).decode("utf-8", "replace") for name in names]
     text = ErrorText(message)
-    text.reason, text.operator, text.source, text.file = reason, operator, source, file
+    text.reason, text.operator, text.source, text.file, text.status = reason, operator, source, file, info.status
     return text
 
 

@@ -1,18 +1,52 @@
 """A loaded file that reads its data set by itself: batches one after the other, prepared ahead in threads of the
 library."""
 
+import contextlib
 import ctypes
+import functools
 import json
+import threading
 
+from .._threads.background import Ahead
 from .._threads.fork import Process
 from . import library as _library
+from .callback_dataset import CallbackDataset
 from .callbacks import Callbacks
 from .inputs import structures
 from .result import Result, outcome_of
 
 
+class _Opened:
+    """What the library has of a stream. Apart from `StreamEngine`, as it may go later than that does."""
+
+    def __init__(self, serialized, device, functions):
+        self.pipeline, self.stream, self.process = ctypes.c_void_p(), None, Process()
+        self.callbacks = Callbacks(functions, self.process)
+        self.callbacks.load(serialized, device, self.pipeline)
+        self.datasets = [function for function in functions.values() if isinstance(function, CallbackDataset)]
+        # A stream with data sets of the interpreter is freed by another thread than the one that takes batches.
+        self.lock = threading.RLock() if self.datasets else contextlib.nullcontext()
+
+    def free(self, close=None):
+        """Frees it, behind the batch that is being read; then calls `close`."""
+        if not self.process.is_here():
+            return
+        try:
+            library = _library.library()
+        except Exception:  # the interpreter is going
+            return
+        for dataset in self.datasets:
+            dataset.is_wanted = False
+        with self.lock:
+            library.gesso_stream_free(self.stream)
+            library.gesso_pipeline_free(self.pipeline)
+            self.stream = self.pipeline = None
+        if close is not None:
+            close()
+
+
 class StreamEngine:
-    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for
+    """Runs a file whose inputs are all fed by sources, or that takes videos. It is opened when it is first asked for
     something. What is made on a GPU is left there, as `DeviceArray`s."""
 
     def __init__(
@@ -29,13 +63,15 @@ class StreamEngine:
         prefetch=0,
         lanes=1,
         functions=None,
+        close=None,
     ):
-        """`functions`: what the file's operators `Callback` call, by their names: in the thread that takes batches."""
-        self._pipeline, self._stream = ctypes.c_void_p(), None
-        self._process = Process()
-        self._callbacks = Callbacks(functions or {}, self._process)
-        self._callbacks.load(serialized, device, self._pipeline)
-        self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
+        """`functions`: by their names in the file, what its operators `Callback` call, in the thread that takes
+        batches, and a `CallbackDataset` for each of its sources `CallbackSource`. `close`: called when such a data set
+        is not read any more."""
+        self._opened = _Opened(serialized, device, functions or {})
+        # Who lets go of it does not wait for a batch that the interpreter reads.
+        self._end = Ahead(functools.partial(self._opened.free, close)) if self._opened.datasets else None
+        self.output_count = _library.library().gesso_pipeline_output_count(self._opened.pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
         self._options = _library.StreamOptions(
             size,
@@ -48,31 +84,29 @@ class StreamEngine:
             deterministic=deterministic,
             formats=formats,
         )
-        self._batch_size = batch_size
+        self._batch_size, self._readers = batch_size, None
         # What the stream reads where it is. It goes behind the stream.
         self._kept = None
 
     def __del__(self):
-        if not self._process.is_here():
-            return
-        try:
-            library = _library.library()
-        except Exception:  # the interpreter is going
-            return
-        library.gesso_stream_free(self._stream)
-        library.gesso_pipeline_free(self._pipeline)
+        if hasattr(self, "_opened") and not self._opened.datasets:
+            self._opened.free()
 
     def open(self):
         """Finds the samples, if that was not done yet."""
-        self._opened()
+        with self._opened.lock:
+            self._stream()
 
-    def _opened(self):
-        self._process.check("A pipeline")
-        if self._stream is None:
+    def _stream(self):
+        opened = self._opened
+        opened.process.check("A pipeline")
+        if opened.pipeline is None:
+            raise RuntimeError("the program is at its end: no more batches are made")
+        if opened.stream is None:
             stream = ctypes.c_void_p()
-            _library.call("gesso_stream_create", self._pipeline, ctypes.byref(self._options), ctypes.byref(stream))
-            self._stream = stream
-        return self._stream
+            _library.call("gesso_stream_create", opened.pipeline, ctypes.byref(self._options), ctypes.byref(stream))
+            opened.stream = stream
+        return opened.stream
 
     def run(self, batch_size, inputs):
         """The next batch of readers; `inputs`, pairs of a name and a `Batch`, are what nothing reads."""
@@ -83,9 +117,10 @@ class StreamEngine:
         return self._next(0, [])
 
     def _next(self, batch_size, inputs):
-        handle, stream = ctypes.c_void_p(), self._opened()
+        handle, opened = ctypes.c_void_p(), self._opened
         given, keep = structures(inputs)
-        with self._callbacks.batch(keep):
+        with opened.lock, opened.callbacks.batch(keep):
+            stream = self._stream()
             if inputs:
                 count = len(inputs)
                 _library.call("gesso_stream_run", stream, batch_size, given, count, ctypes.byref(handle), None)
@@ -95,7 +130,7 @@ class StreamEngine:
             self._kept = None
             return None
         return outcome_of(
-            Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count
+            Result(handle, opened.process), _library.library().gesso_result_batch_size(handle), self.output_count
         )
 
     def end(self):
@@ -110,13 +145,13 @@ class StreamEngine:
     def feed(self, name, batch):
         """Gives an input a batch: of a video, or of what stands beside it."""
         given, keep = structures([(name, batch)])
-        _library.call("gesso_stream_feed", self._opened(), len(batch.arrays), given)
+        _library.call("gesso_stream_feed", self._stream(), len(batch.arrays), given)
         del keep
 
     def feed_kept(self, name, batch):
         """Gives an input a video, which nobody changes before the stream has ended."""
         given, self._kept = structures([(name, batch)])
-        _library.call("gesso_stream_feed_kept", self._opened(), given)
+        _library.call("gesso_stream_feed_kept", self._stream(), given)
 
     def skip(self, batches):
         """Goes on behind so many batches; before the first one."""
@@ -129,13 +164,18 @@ class StreamEngine:
             1,
             read * self._batch_size,
         )
-        _library.library().gesso_stream_free(self._stream)
-        self._stream = None
+        with self._opened.lock:
+            _library.library().gesso_stream_free(self._opened.stream)
+            self._opened.stream = None
+        for dataset in self._opened.datasets:
+            dataset.forget()
 
     def reader_meta(self):
         """What `Pipeline.reader_meta` says, by the names of readers."""
-        readers = json.loads(_library.take_string("gesso_stream_readers", self._opened()))
-        return {name: _meta(facts) for name, facts in readers.items()}
+        if self._readers is None:
+            with self._opened.lock:
+                self._readers = json.loads(_library.take_string("gesso_stream_readers", self._stream()))
+        return {name: _meta(facts) for name, facts in self._readers.items()}
 
 
 def _meta(facts):

@@ -5,7 +5,8 @@ import os
 import numpy as np
 
 from . import annotations, annotations_saved, masks, storage
-from .source import Reader, schema
+from .library import OfLibrary
+from .source import schema
 
 _OWN = {
     "file_root": ("STRING", None),
@@ -76,7 +77,7 @@ def pixels(image):
     return np.ascontiguousarray(found.reshape(image.width, image.height).T)[..., None]
 
 
-class COCO(Reader):
+class COCO(OfLibrary):
     """Reads images with their boxes and classes. Outputs: the files' bytes, boxes `[n, 4]`, classes `[n]`, then what
     was asked for."""
 

@@ -56,7 +56,7 @@ class _Rows:
         if file is None:
             path = self._paths[number]
             try:
-                file = self._h5py.File(storage.open_file(path).stream() if storage.is_remote(path) else path, "r")
+                file = self._h5py.File(storage.stream(path) if storage.is_remote(path) else path, "r")
                 datasets = [file[name] for name in self._names]
             except KeyError as error:
                 raise RuntimeError(

@@ -132,7 +132,7 @@ class _Groups:
 
     def _file(self, path, metadata=None):
         try:
-            source = storage.open_file(path).stream() if storage.is_remote(path) else path
+            source = storage.stream(path) if storage.is_remote(path) else path
             return self._arrow.parquet.ParquetFile(source, metadata=metadata, pre_buffer=True)
         except (OSError, self._arrow.pyarrow.ArrowException) as error:
             raise RuntimeError(f"Could not open file {path}: {error}") from None

@@ -1,19 +1,12 @@
 """All readers, by their names in files. One that the library has itself comes from there."""
 
-from .caffe import Caffe, Caffe2
 from .coco import COCO
-from .csv import Csv
-from .file import File
 from .file_read import Read
 from .fits import Fits
 from .hdf5 import HDF5
-from .nemo_asr import NemoAsr
-from .numpy import Numpy
+from .of_library import Caffe, Caffe2, Csv, File, MXNet, NemoAsr, Numpy, Sequence, TFRecord, Webdataset
 from .parquet import Parquet
-from .records import MXNet, TFRecord
-from .sequence import Sequence
 from .video import OlderVideo, Video, VideoResize
-from .webdataset import Webdataset
 
 _READ_HERE = (Fits, HDF5, Parquet, Read)
 _ALL = (

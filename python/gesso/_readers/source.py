@@ -51,12 +51,10 @@ class Reader(Operator):
 
     is_source = True
     shuffles_all = True
-    # Whether all outputs say where a sample is from, and not the first one alone.
-    names_all = False
+    # Whether `shuffle_after_epoch` shuffles files, not samples.
+    shuffles_files = False
     # Whether files name it: DALI has it, too.
     in_files = True
-    # Arguments that the library does not have: where one is given, the interpreter reads.
-    interpreted: tuple = ()
 
     def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
         """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place
@@ -109,6 +107,8 @@ class Reader(Operator):
         node.new_order = functools.partial(self.order, node.samples, options, restarts)
         node.order = node.new_order()
         node.parts, node.connections = [], None
+        # Whether somebody waits for the batch that is being read.
+        node.is_wanted = _always
 
     def stop(self, node):
         """Closes the data set."""
@@ -167,13 +167,12 @@ class Reader(Operator):
             firsts = [node.connections.submit(first).result for first in firsts]
         rows, numbers = [], []
         for i, (index, first) in enumerate(zip(indices, firsts)):
+            if not node.is_wanted():
+                raise RuntimeError("The batch is not read: nobody waits for it.")
             row, number = self._read(node, index, first, i)
             rows.append(row)
             numbers.append(number)
-        infos = [
-            info if isinstance(info, list) else [info, *[info if self.names_all else ""] * (columns - 1)]
-            for _, info in rows
-        ]
+        infos = [info if isinstance(info, list) else [info, *[""] * (columns - 1)] for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
         for i in range(columns):
@@ -214,6 +213,10 @@ class Reader(Operator):
             "pad_last_batch": int(node.order.pads),
             "stick_to_shard": int(node.order.sticks),
         }
+
+
+def _always():
+    return True
 
 
 def _of_sample(node, i):

@@ -5,6 +5,7 @@ Credentials and endpoints come from the environment variables that the stores' o
 `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, ...), or from the machine's role. Knows no readers.
 """
 
+import contextlib
 import datetime
 import errno
 import functools
@@ -54,15 +55,72 @@ def _parts(path):
     return _store(f"{scheme}://{host}", os.getpid()), key
 
 
-def _failed(path, error):
+def reason(error):
+    """Why a file cannot be read, without its path."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     # The library's messages have details of its own in lines behind the first one.
-    text = (
-        str(error).strip().splitlines()[0]
-        if isinstance(error, Exception) and str(error).strip()
-        else type(error).__name__
-    )
-    text = (error.strerror or text) if isinstance(error, OSError) else text
-    return RuntimeError(f"Could not open file {path}: {text}")
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+@contextlib.contextmanager
+def _telling():
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(reason(error)) from None
+
+
+@contextlib.contextmanager
+def _named(path):
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(f"Could not open file {path}: {reason(error)}") from None
+
+
+# --- files in a store, as the library asks for them
+
+
+def size(path):
+    """How many bytes a file has."""
+    with _telling():
+        store, key = _parts(path)
+        import obstore
+
+        return obstore.head(store, key)["size"]
+
+
+def read_at(path, offset, length):
+    """So many bytes from `offset`. Any thread."""
+    with _telling():
+        store, key = _parts(path)
+        import obstore
+
+        return np.frombuffer(obstore.get_range(store, key, start=offset, length=length), np.uint8)
+
+
+def read_all(path):
+    """A whole file, as an array of bytes. Any thread."""
+    with _telling():
+        store, key = _parts(path)
+        import obstore
+
+        return np.frombuffer(obstore.get(store, key).bytes(), np.uint8)
+
+
+def names(root):
+    """The names of all files below `root`, relative to it."""
+    with _telling():
+        store, prefix = _parts(root)
+        import obstore
+
+        prefix = prefix.rstrip("/") + "/" if prefix else ""
+        found = [entry["path"] for batch in obstore.list(store, prefix or None) for entry in batch]
+        return [path[len(prefix) :] for path in found if path.startswith(prefix) and not path.endswith("/")]
+
+
+# --- files wherever they are, for readers that run in the interpreter
 
 
 def open_local(path):
@@ -72,67 +130,13 @@ def open_local(path):
     return open(path, "rb")
 
 
-class _Local:
-    """A file of this machine."""
-
-    def __init__(self, path):
-        self._path = path
-        try:
-            self._file = open_local(path)
-            self.size = os.fstat(self._file.fileno()).st_size
-        except OSError as error:
-            raise _failed(path, error) from None
-
-    def read_at(self, offset, size):
-        """So many bytes from `offset`, fewer at the end of the file. Any thread."""
-        size = min(size, self.size - offset)
-        return os.pread(self._file.fileno(), size, offset) if size > 0 else b""
-
-    def stream(self):
-        """The file, to be read from its beginning."""
-        return open(self._path, "rb")
-
-    def close(self):
-        """Closes it."""
-        self._file.close()
-
-
-class _Remote:
-    """A file in an object store."""
-
-    def __init__(self, path):
-        import obstore
-
-        self._path, self._obstore = path, obstore
-        self._store, self._key = _parts(path)
-        try:
-            self.size = obstore.head(self._store, self._key)["size"]
-        except Exception as error:
-            raise _failed(path, error) from None
-
-    def read_at(self, offset, size):
-        """So many bytes from `offset`, fewer at the end of the file. Any thread."""
-        size = min(size, self.size - offset)
-        if size <= 0:
-            return b""
-        try:
-            return bytes(self._obstore.get_range(self._store, self._key, start=offset, length=size))
-        except Exception as error:
-            raise _failed(self._path, error) from None
-
-    def stream(self):
-        """The file, to be read from its beginning."""
-        return io.BufferedReader(_Stream(self), _PIECE)
-
-    def close(self):
-        """Nothing is open."""
-
-
 class _Stream(io.RawIOBase):
-    """A remote file in the interface of Python's files."""
+    """A file in a store in the interface of Python's files."""
 
-    def __init__(self, file):
-        self._file, self._at = file, 0
+    def __init__(self, path):
+        self._path, self._at = path, 0
+        with _named(path):
+            self._size = size(path)
 
     def readable(self):
         return True
@@ -141,42 +145,34 @@ class _Stream(io.RawIOBase):
         return True
 
     def seek(self, offset, whence=io.SEEK_SET):
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def tell(self):
         return self._at
 
     def readinto(self, buffer):
-        data = self._file.read_at(self._at, len(buffer))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        with _named(self._path):
+            buffer[:length] = read_at(self._path, self._at, length).data
+        self._at += length
+        return length
 
 
-def open_file(path):
-    """A file to read parts of."""
-    if is_remote(path):
-        _parts(path)
-        return _Remote(path)
-    return _Local(path)
+def stream(path):
+    """A file in a store, to be read as a file of Python's."""
+    return io.BufferedReader(_Stream(path), _PIECE)
 
 
 def read(path):
     """A whole file, as an array of bytes."""
-    if not is_remote(path):
-        try:
-            with open_local(path) as file:
-                return np.fromfile(file, np.uint8)
-        except OSError as error:
-            raise _failed(path, error) from None
-    store, key = _parts(path)
-    import obstore
-
-    try:
-        return np.frombuffer(obstore.get(store, key).bytes(), np.uint8)
-    except Exception as error:
-        raise _failed(path, error) from None
+    with _named(path):
+        if is_remote(path):
+            return read_all(path)
+        with open_local(path) as file:
+            return np.fromfile(file, np.uint8)
 
 
 def text(path):
@@ -186,19 +182,12 @@ def text(path):
 
 def below(root):
     """The names of all files below `root`, relative to it and sorted."""
-    if not is_remote(root):
-        found = [
-            os.path.relpath(os.path.join(folder, name), root)
-            for folder, _, names in os.walk(root, followlinks=True)
-            for name in names
-        ]
-        return sorted(found)
-    store, prefix = _parts(root)
-    import obstore
-
-    prefix = prefix.rstrip("/") + "/" if prefix else ""
-    try:
-        found = [entry["path"] for batch in obstore.list(store, prefix or None) for entry in batch]
-    except Exception as error:
-        raise _failed(root, error) from None
-    return sorted(path[len(prefix) :] for path in found if path.startswith(prefix) and not path.endswith("/"))
+    if is_remote(root):
+        with _named(root):
+            return sorted(names(root))
+    found = [
+        os.path.relpath(os.path.join(folder, name), root)
+        for folder, _, inside in os.walk(root, followlinks=True)
+        for name in inside
+    ]
+    return sorted(found)

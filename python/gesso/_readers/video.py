@@ -3,8 +3,8 @@ The library reads them, the order is decided here."""
 
 from .. import ops
 from .._authoring import schema as _schema
-from .library import Samples
-from .source import Reader, schema
+from .library import OfLibrary, Samples
+from .source import schema
 
 _OWN = {
     "sequence_length": ("INT32", None),
@@ -41,20 +41,16 @@ _OLDER = {
 
 
 class _Sequences(Samples):
-    def __init__(self, node):
-        super().__init__(node)
-        self.layouts = ["FHWC"] + [""] * (len(node.outputs) - 1)
-
     def name(self, index):
         """What a sample is called."""
         return f"sequence {index}"
 
-    def read(self, index):
-        arrays, _ = super().read(index)
+    def read(self, index, fed=None):
+        arrays, _ = super().read(index, fed)
         return arrays, self.name(index)
 
 
-class Video(Reader):
+class Video(OfLibrary):
     """Reads sequences of frames of video files: `[frames, height, width, 3]`, and labels, numbers of frames and times
     as they are asked for."""
 
@@ -69,12 +65,12 @@ class Video(Reader):
             keywords["enable_frame_num"] = str(enable_frame_num)
         super().__init__(**keywords)
 
+    def known_layouts(self):
+        """That of the frames."""
+        return ["FHWC"]
+
     def begin(self, node):
         """Finds the sequences."""
-        if node.pipeline.formats is not None:
-            raise RuntimeError(
-                f"`{self.display}` cannot keep to `formats` in this pipeline, where it reads beside Python code or has arguments that no file holds: leave `formats` out."
-            )
         return _Sequences(node)
 
 

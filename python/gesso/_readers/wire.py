@@ -1,7 +1,5 @@
 """Messages of Protocol Buffers, as far as readers need them: fields by number."""
 
-import struct
-
 # Bytes of an integer of 64 bits, 7 in each.
 _LONGEST = 10
 
@@ -44,17 +42,3 @@ def fields(data):
 def signed(value):
     """A 64-bit integer field as it was meant."""
     return value - (1 << 64) if value >> 63 else value
-
-
-def packed_integers(data):
-    """The integers of a packed field."""
-    at, values = 0, []
-    while at < len(data):
-        value, at = _varint(data, at)
-        values.append(signed(value))
-    return values
-
-
-def floats(data):
-    """The floats of a packed field."""
-    return list(struct.unpack(f"<{len(data) // 4}f", data))

@@ -11,13 +11,14 @@ from .._authoring.arguments import TypedValue
 from .._authoring.video_input import TARGET
 from .._readers import features
 from .._readers.file_read import Read
+from .._readers.of_library import TFRecord
 from .._readers.registry import OLD_NAMES, READERS
 from .._readers.video import OlderVideo, Video, VideoResize
 from .._tensors.enums import DALIDataType
 from ..data_node import DataNode
 
 # Where DALI's files have other names than its functions.
-_HIDDEN = {"readers___TFRecord": READERS["readers__TFRecord"]}
+_HIDDEN = {TFRecord.schema.alias: TFRecord}
 _CLASSES: dict[str, Any] = {**READERS, **OLD_NAMES, **_HIDDEN}
 _VIDEOS = (Video, OlderVideo, VideoResize)
 
@@ -30,6 +31,11 @@ def _is_of_library(name):
 def needs_graph(described):
     """Whether the interpreter runs operators of a file, of which this is the description."""
     return not all(_is_of_library(operator["name"]) for operator in described["operators"])
+
+
+def reads_videos(described):
+    """Whether the library reads videos for a file."""
+    return any(_CLASSES.get(operator["name"]) in _VIDEOS for operator in described["operators"])
 
 
 class FileNode:
@@ -95,7 +101,7 @@ def _reader(node, features_of):
     kind = OlderVideo if kind is VideoResize else kind
     own = kind.schema.arguments
     keywords = {name: value.value for name, value in node.values.items() if name in own}
-    if kind is READERS["readers__TFRecord"]:
+    if kind is TFRecord:
         keywords["features"] = features_of.get(node.name, {})
     operator = kind(device=node.device, **keywords)
     operator.display = node.operator.display
@@ -158,7 +164,9 @@ def _on(edge, device):
 def graph(pipeline, described, serialized):
     """(operators, outputs) of a file."""
     features_of = (
-        features.of_file(serialized) if any("TFRecord" in entry["name"] for entry in described["operators"]) else {}
+        features.of_file(serialized)
+        if any(_CLASSES.get(entry["name"]) is TFRecord for entry in described["operators"])
+        else {}
     )
     edges = {}
     inputs = sorted(described["inputs"], key=lambda entry: entry["place"] or 0)

@@ -1,48 +1,25 @@
-"""Readers of a graph that the library has, too: it reads by them ahead, in a stream. Order, numbers and errors are
-those of the readers in the interpreter."""
+"""The sources of a graph in a stream, which reads ahead: readers that the library has, and those that the interpreter
+alone has, as data sets that the library calls. Order, numbers and errors of the first are those of the readers in the
+interpreter."""
 
+import functools
 import threading
 
 from .._native import library
+from .._native.callback_dataset import CallbackDataset
 from .._native.stream import StreamEngine
 from .._readers import damage, features, storage
-from .._readers.caffe import Caffe, Caffe2
-from .._readers.coco import COCO
-from .._readers.csv import Csv
-from .._readers.file import File
-from .._readers.nemo_asr import NemoAsr
-from .._readers.numpy import Numpy
-from .._readers.records import MXNet, TFRecord
-from .._readers.sequence import Sequence
+from .._readers.library import OfLibrary, unread
 from .._readers.video import Video
-from .._readers.webdataset import Webdataset
-from ..tfrecord import string
-from .python_nodes import failed
+from .python_nodes import failed, is_reader, is_source, read, stop
 
 # Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for
 # the last.
 _LANES_OF_GPU = 4
 # Threads of a pipeline that names no number.
 _THREADS = 4
-# Readers that the library has, and their arguments that are paths.
-_PATHS = {
-    File: ("file_root", "file_list", "files"),
-    Video: ("file_root", "file_list", "filenames"),
-    Webdataset: ("paths", "index_paths"),
-    TFRecord: ("path", "index_path"),
-    MXNet: ("path", "index_path"),
-    Numpy: ("file_root", "file_list", "files"),
-    COCO: ("file_root", "annotations_file"),
-    Caffe: ("path",),
-    Caffe2: ("path",),
-    Sequence: ("file_root",),
-    NemoAsr: ("manifest_filepaths",),
-    Csv: ("file_root", "file_list"),
-}
-# Those whose arguments name texts with paths in them.
+# Arguments that name texts with paths in them.
 _LISTS = ("file_list", "manifest_filepaths")
-# Those that shuffle files, not samples, before each epoch.
-_OF_FILES = (Webdataset, TFRecord, MXNet)
 
 
 def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
@@ -53,50 +30,37 @@ def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
     return {"lanes": count, "num_threads": threads // count, "prefetch": depth + count}
 
 
-def _paths(node):
-    """All that the reader was given."""
-    kind = next(kind for kind in _PATHS if isinstance(node.operator, kind))
-    for name in _PATHS[kind]:
-        given = node.values_of(name) or ()
-        yield from [given] if isinstance(given, str) else given
+def _texts(node, *names):
+    """The values of arguments that are texts."""
+    given = [node.values_of(name) or () for name in names]
+    lists = [texts if isinstance(texts, (list, tuple)) else [texts] for texts in given]
+    return [text for texts in lists for text in texts if isinstance(text, str)]
 
 
 def _is_local(node):
     """Whether the library finds the same files as the reader in the interpreter."""
-    root = node.values_of("file_root")
-    given = [node.values_of(name) or [] for name in _LISTS]
-    listed = [path for paths in given for path in ([paths] if isinstance(paths, str) else paths)]
-    if root == "" or any(map(storage.is_remote, _paths(node))):
+    if any(map(storage.is_remote, _texts(node, *node.values))):
         return False
     try:
         # A list may name files in an object store.
-        return not any("://" in storage.text(path) for path in listed)
-    except (RuntimeError, OSError, ValueError):
+        return not any("://" in storage.text(path) for path in _texts(node, *_LISTS))
+    except (RuntimeError, OSError):
         return False
-
-
-def _is_whole(node):
-    """Whether the arguments say no more than the library understands: none that is `interpreted`, no features that
-    files have no place for."""
-    if any(name in node.values for name in node.operator.interpreted):
-        return False
-    features = getattr(node.operator, "features", {}).values()
-    return all(isinstance(feature.default, str if feature.dtype == string else (int, float)) for feature in features)
 
 
 def _is_native(node, restarts, device):
     """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there, and
     it alone keeps to `formats`."""
-    is_on_device = node.device == "gpu" and device == library.GPU
-    is_video = isinstance(node.operator, Video) and (is_on_device or node.pipeline.formats is not None)
-    if not is_video and (type(node.operator) not in _PATHS or isinstance(node.operator, Video)):
+    if not isinstance(node.operator, OfLibrary):
         return False
-    if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1 or not _is_whole(node):
+    is_on_device = node.device == "gpu" and device == library.GPU
+    if isinstance(node.operator, Video) and not is_on_device and node.pipeline.formats is None:
+        return False
+    if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1:
         return False
     # With checkpoints samples are shuffled from the order of the files for every epoch, which the library does not do.
-    return (
-        not (restarts and node.values_of("shuffle_after_epoch")) or isinstance(node.operator, _OF_FILES)
-    ) and _is_local(node)
+    shuffles_samples = node.values_of("shuffle_after_epoch") and not node.operator.shuffles_files
+    return not (restarts and shuffles_samples) and _is_local(node)
 
 
 def _is_plain(node, history, batch_size):
@@ -106,100 +70,123 @@ def _is_plain(node, history, batch_size):
 
 
 def chosen(operators, settings, device, restarts, state):
-    """The readers of a graph if the library reads as all of them do, from `state` on; else none of them."""
-    nodes = [node for node in operators if getattr(node.operator, "is_source", False)]
-    if not settings.prepares_ahead or not all(_is_native(node, restarts, device) for node in nodes):
-        return []
-    histories, batch_size = (state or {}).get("readers", {}), settings.batch_size
-    return nodes if all(_is_plain(node, histories.get(node.name), batch_size) for node in nodes) else []
+    """The readers of a graph that the library reads as they do, from `state` on."""
+    nodes = [node for node in operators if is_reader(node) and _is_native(node, restarts, device)]
+    histories = (state or {}).get("readers", {})
+    return [node for node in nodes if _is_plain(node, histories.get(node.name), settings.batch_size)]
 
 
-class NativeReaders:
-    """Readers of a graph that the library reads by, and the stream in which it does so. Errors are those of readers in
-    the interpreter."""
+class SourceStream:
+    """The sources of a graph, and the stream in which they are read. Errors are those of readers in the interpreter."""
 
-    def __init__(self, nodes, settings, place, restarts, begun):
-        """`begun`: how many batches were given before."""
-        self.nodes, self.batch_size, self._restarts, self._begun = nodes, settings.batch_size, restarts, begun
+    def __init__(self, operators, settings, place, restarts, begun, natives):
+        """`begun`: how many batches were given before. `natives`: readers of the graph's `operators` that the library
+        reads by."""
+        self.batch_size, self._restarts, self._begun = settings.batch_size, restarts, begun
         self._place, self._num_threads, self._depth = place, settings.num_threads, settings.queue_depth
+        known = {id(node) for node in natives}
+        self.readers, self.natives = [node for node in operators if is_reader(node)], natives
+        self._own = [node for node in self.readers if id(node) not in known]
+        self.called = [node for node in operators if is_source(node) and id(node) not in known]
+        self._datasets = {node.name: CallbackDataset(functools.partial(read, node)) for node in self.called}
         self._engine = self._files = None
+
+    def start(self):
+        """Finds the samples of readers in the interpreter."""
+        for node in self._own:
+            node.operator.start(node, self._restarts)
+            if node.name in self._datasets:
+                node.is_wanted = functools.partial(getattr, self._datasets[node.name], "is_wanted")
 
     def open(self, description, functions):
         """The stream of a description; it has one lane if it calls functions, one batch after the other."""
         most = {"most": 1} if functions else {}
         settings = lanes(self._place.device, self._num_threads, self._depth, **most)
-        file = features.written(description, self.nodes)
-        engine = StreamEngine(file, *self._place, batch_size=self.batch_size, functions=functions, **settings)
+        file = features.written(description, self.natives)
+        functions, close = {**functions, **self._datasets}, functools.partial(stop, self._own)
+        engine = StreamEngine(
+            file, *self._place, batch_size=self.batch_size, functions=functions, close=close, **settings
+        )
         engine.skip(self._begun)
         engine.open()
-        sizes = {name: meta["epoch_size"] for name, meta in engine.reader_meta().items()}
-        self._files_of = lambda node, **where: _Files(node, sizes[node.name], self._restarts, self.batch_size, **where)
-        self._files = {node.name: self._files_of(node) for node in self.nodes}
         self._engine = engine
-        return engine
+        self._files = {node.name: self._files_of(node) for node in self.natives}
+
+    def _files_of(self, node, **where):
+        size = self._engine.reader_meta()[node.name]["epoch_size"]
+        return _Files(node, size, self._restarts, self.batch_size, **where)
 
     def run(self, batch_size, inputs):
         """The outcome of the next batch, and what its samples were read from: name, infos and numbers of each
         reader."""
-        number = self._begun
+        number, error, outcome = self._begun, None, None
         self._begun += 1
         try:
             outcome = self._engine.run(batch_size, inputs)
-        except library.GessoError as error:
-            if (node := self._reader_of(error.text)) is not None:
-                raise failed(node, RuntimeError(error.text.reason)) from error
-            raise
-        self._raise_unread(outcome.errors, number)
-        infos = {name: _Infos(files, number) for name, files in self._files.items()} if outcome.errors else {}
-        return outcome, [(name, found, found.numbers()) for name, found in infos.items()]
+        except BaseException as raised:
+            error = raised
+        given = {name: dataset.taken() for name, dataset in self._datasets.items()}
+        if error is not None:
+            self._raise(error, given.values())
+        if outcome is None:
+            raise RuntimeError("the program is at its end: no more batches are made")
+        self._raise_unread(outcome.errors)
+        if not outcome.errors:
+            return outcome, []
+        natives = [(name, _Infos(files, number)) for name, files in self._files.items()]
+        found = [(name, infos, infos.numbers()) for name, infos in natives]
+        found += [(node.name, *given[node.name][0]) for node in self._own if node.name in given]
+        return outcome, found
+
+    def _raise(self, error, given):
+        """Raises what a batch failed with, in the words of the reader that failed."""
+        own = next((one for one in given if isinstance(one, BaseException)), None)
+        if own is not None:
+            raise own
+        if isinstance(error, library.GessoError) and (node := self._reader_of(error.text)) is not None:
+            raise failed(node, RuntimeError(error.text.reason)) from error
+        raise error
 
     def _reader_of(self, text):
         """The reader that an error of the library names."""
-        return next((node for node in self.nodes if node.name == text.source), None)
+        return next((node for node in self.readers if node.name == text.source), None)
 
-    def _raise_unread(self, errors, number):
+    def _raise_unread(self, errors):
         """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
-        for i, text in sorted(errors.items()):
+        for _, text in sorted(errors.items()):
             node = self._reader_of(text)
             if node is None:
                 continue
-            if node.pipeline.formats is not None:
-                # The interpreter does not keep to them, so it does not read again.
-                raise failed(node, RuntimeError(f"Could not read {text.reason}"))
-            try:
-                # In the words of the reader in the interpreter.
-                if not isinstance(node.operator, File):
-                    self._files[node.name].read(number, i)
-                elif text.file:
-                    storage.read(text.file)
-            except (RuntimeError, OSError) as error:
-                raise failed(node, error) from error
-            # Now it is there, or the library decodes it.
-            raise failed(node, RuntimeError(f"Could not read {text.reason}"))
+            raise failed(node, unread(text))
+
+    def skip(self, batches, readers):
+        """Brings readers of the interpreter to where so many batches were given; `readers` says how they had done so.
+        The stream was opened where it goes on."""
+        for node in self._own:
+            node.operator.skip(node, batches, self.batch_size, readers.get(node.name))
 
     def restart(self, batches):
         """Goes on with the epoch of the readers behind the one that so many batches have got to."""
         self._engine.restart(self._begun, batches)
+        for node in self._own:
+            node.operator.restart(node, batches, self.batch_size)
         # Batches of before keep theirs.
-        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self.nodes}
+        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self.natives}
 
     def meta(self):
         """What the readers say of their data."""
-        return self._engine.reader_meta() if self.nodes else {}
+        found = self._engine.reader_meta() if self.natives else {}
+        return {node.name: found.get(node.name) or node.operator.meta(node) for node in self.readers}
 
     def history(self, batches):
         """How the readers have read so many batches."""
-        return {node.name: [[node.values_of("num_shards", 1), self.batch_size, batches]] for node in self.nodes}
+        natives = {node.name: [[node.values_of("num_shards", 1), self.batch_size, batches]] for node in self.natives}
+        own = {node.name: node.operator.history(node, batches, self.batch_size) for node in self._own}
+        return natives | own
 
     def left(self):
-        """What is left for each shard of epochs that other shards began: there are none."""
-        return {node.name: None for node in self.nodes}
-
-    def check_formats(self, error):
-        """Raises what opening the stream failed with, if the interpreter would decode what must not be decoded."""
-        videos = [node for node in self.nodes if isinstance(node.operator, Video)]
-        if videos and videos[0].pipeline.formats is not None:
-            raise failed(videos[0], error) from error
+        """What is left for each shard of epochs that other shards began: for the library's readers there are none."""
+        return {node.name: None for node in self.natives} | {node.name: node.operator.left(node) for node in self._own}
 
 
 class _Files:
@@ -230,11 +217,6 @@ class _Files:
         except (RuntimeError, OSError):
             return ""
         return info[0] if isinstance(info, list) else info
-
-    def read(self, number, i):
-        """Reads sample `i` of a batch again."""
-        if (numbers := self.of_batch(number)) is not None:
-            self._read(numbers[i])
 
     def _read(self, index):
         with damage.named(f"a sample of `{self._node.operator.display}`", but=(RuntimeError, OSError)):

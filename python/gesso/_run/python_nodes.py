@@ -20,7 +20,12 @@ def is_python(node):
 
 def is_source(node):
     """Whether it runs in the interpreter and reads nothing of the pipeline: before everything else."""
-    return getattr(node.operator, "is_source", False) and not node.tensors or is_large_constant(node)
+    return is_reader(node) and not node.tensors or is_large_constant(node)
+
+
+def is_reader(node):
+    """Whether it reads a data set, or takes videos."""
+    return getattr(node.operator, "is_source", False)
 
 
 def is_large_constant(node):
@@ -52,6 +57,12 @@ def read(node, batch_size):
     """The next batch of each output of a source."""
     node.fed = {}
     return _called(node, [], batch_size)
+
+
+def stop(readers):
+    """Closes what readers have open."""
+    for node in readers:
+        node.operator.stop(node)
 
 
 def function_of(node):

@@ -16,19 +16,14 @@ from .._tensors.enums import DALIDataType
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 from .._threads.background import Ahead
 from .._threads.fork import Process
-from . import native_readers
+from . import file_graph, native_readers
 from .engines_by_layout import LayoutEngines
-from .graph_run import GraphRun
+from .graph_run import FedRun, StreamRun
 from .input_checks import check_consistent
-from .python_nodes import is_python
+from .python_nodes import is_python, is_source
 
 _DTYPES = {name: dtype for dtype, name in ((d, serialization._dtype_name(d)) for d in list(DALIDataType)[1:13])}
 _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
-
-
-# Readers that the library has itself, by their names in files.
-_FILES = {"readers__File", "FileReader"}
-_VIDEOS = {"experimental__readers__Video", "readers__Video", "VideoReader", "readers__VideoResize", "VideoReaderResize"}
 
 
 def dtype_named(name):
@@ -202,9 +197,8 @@ def of_graph(parts, state=None):
     parameters = {**settings.fields(), "seed": parts.epochs.seed}
     if any(is_python(node) for node in definition.operators):
         graph = _graph_run(parts, parameters, origins, bool(inputs), state)
-        run, meta, restart = graph.run, graph.reader_meta, graph.restart
-        skip = functools.partial(graph.skip, batch_size=settings.batch_size)
-        history, left = functools.partial(graph.reader_history, batch_size=settings.batch_size), graph.reader_left
+        run, skip, meta, restart = graph.run, graph.skip, graph.reader_meta, graph.restart
+        history, left = graph.reader_history, graph.reader_left
         go_on = None
     else:
         meta, restart, history, left = dict, None, _nothing, _nothing
@@ -222,18 +216,24 @@ def _graph_run(parts, parameters, origins, is_fed, state):
     """What runs a graph with operators of the interpreter."""
     settings, definition = parts.settings, parts.definition
     place, restarts = device_choice.of(settings), parameters["enable_checkpointing"]
-    graph, on_gpu = (definition.operators, definition.outputs, parameters), place.device == library.GPU
-    nodes = [] if is_fed else native_readers.chosen(definition.operators, settings, place.device, restarts, state)
-    if nodes:
-        native = native_readers.NativeReaders(nodes, settings, place, restarts, state["batches"] if state else 0)
+    graph = definition.operators, definition.outputs, parameters
+    if is_fed or not settings.prepares_ahead or not any(map(is_source, definition.operators)):
+        opener, on_gpu = _opener(settings, origins), place.device == library.GPU
+        open_engines = lambda description, functions: LayoutEngines(description, opener, functions)
+        return FedRun(*graph, open_engines, settings.batch_size, on_gpu)
+    begun = state["batches"] if state else 0
+    natives = native_readers.chosen(definition.operators, settings, place.device, restarts, state)
+    sources = functools.partial(native_readers.SourceStream, definition.operators, settings, place, restarts, begun)
+    if natives:
         try:
-            return GraphRun(*graph, native.open, native, on_gpu=on_gpu)
-        except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError) as error:
+            return StreamRun(*graph, sources(natives))
+        except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError):
             # The interpreter says what is wrong.
-            native.check_formats(error)
-    opener, reads_ahead = _opener(settings, origins), not is_fed and settings.prepares_ahead
-    open_engines = lambda description, functions: LayoutEngines(description, opener, functions)
-    return GraphRun(*graph, open_engines, reads_ahead=reads_ahead, on_gpu=on_gpu)
+            pass
+    try:
+        return StreamRun(*graph, sources([]))
+    except library.GessoError as error:
+        raise RuntimeError(explained(error.text, origins)) from error
 
 
 def _nothing(*_):
@@ -296,12 +296,10 @@ def of_file(parts):
     video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
     if video is not None:
         return _of_videos(settings, serialized, video, inputs, outputs)
-    names = {operator["name"] for operator in described["operators"]}
-    if names & (_FILES | _VIDEOS):
+    if file_graph.reads_videos(described):
         place = device_choice.of(settings)
         # Sequences of frames are large: one batch of them at a time.
-        most = {"most": 1} if names & _VIDEOS else {}
-        limits = native_readers.lanes(place.device, settings.num_threads, settings.queue_depth, **most)
+        limits = native_readers.lanes(place.device, settings.num_threads, settings.queue_depth, most=1)
         engine = StreamEngine(serialized, *place, batch_size=settings.batch_size, **limits)
         meta = engine.reader_meta
     else:

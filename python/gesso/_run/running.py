@@ -300,7 +300,7 @@ class Runner:
         while self.begun:
             self.begun.popleft().exception()
         self._is_owed = False
-        self.execution.restart(self.epochs.consumed, self.settings.batch_size)
+        self.execution.restart(self.epochs.consumed)
         self.epochs.restart()
 
     def checkpoint(self, iterator_data=""):

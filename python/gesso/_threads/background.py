@@ -8,7 +8,7 @@ import weakref
 from concurrent.futures import Future
 
 # How long the end of the program waits for a call that is under way; one that never returns must not keep it.
-_PATIENCE = 1.0
+_PATIENCE = 10.0
 # In the order in which they were made: one may need those made after it until its end.
 _threads = weakref.WeakValueDictionary()
 _numbers = itertools.count()
