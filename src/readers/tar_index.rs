@@ -135,8 +135,8 @@ mod tests {
             wanted
         );
         for (text, wanted) in [
-            ("", "version `empty`"),
-            ("v1.0 1\n", "version `v1.0`"),
+            ("", "version of the index file (empty)"),
+            ("v1.0 1\n", "version of the index file (v1.0)"),
             ("v1.2\n", "number of samples"),
             ("v1.2 0\n", "number of samples"),
             ("v1.2 -1\n", "number of samples"),
@@ -145,7 +145,7 @@ mod tests {
             ("v1.2 1\njpg 512 4\n", "line 2: 3 words"),
             ("v1.2 1\n\n", "line 2: 0 words"),
             ("v1.1 1\njpg 0 4\n", "line 2: a file at byte 0"),
-            ("v1.1 1\njpg 513 4\n", "multiple of 512"),
+            ("v1.1 1\njpg 513 4\n", "not a multiple of tar block size (512)"),
             ("v1.1 1\njpg 512 -4\n", "`-4`, expected a number"),
             ("v1.1 1\njpg x 4\n", "`x`, expected a number"),
         ] {

@@ -78,7 +78,7 @@ fn a_data_set_is_one_reader() {
     assert!(open(&[source("X"), reader(&[])]).contains("2 operators, expected one reader"));
     assert!(open(&[source("X")]).contains("`ExternalSource`, expected a reader"));
     assert!(open(&[reader(&[text("sideways", "")])]).contains("`sideways`"));
-    assert!(open(&[reader(&[])]).contains("`file_root`, `files` and `file_list`"));
+    assert!(open(&[reader(&[])]).contains("`file_root`, `files` or `file_list`"));
     // As a part of a pipeline it has no inputs, and all of its outputs.
     let fed = OpDef { input: vec![edge("X", "cpu")], ..reader(&[text("file_root", "/")]) };
     assert!(load_error(&pipeline(&[source("X"), fed], &[edge("A", "cpu")])).contains("it reads `X`"));
