@@ -1,5 +1,5 @@
-//! Commands that the Python package does: `gesso serialize`, `gesso compare`, `gesso from` and `gesso tokens`. This only
-//! finds an interpreter that has it.
+//! Commands that the Python package does: `gesso serialize`, `gesso compare`, `gesso from` and `gesso tokens`. This
+//! only finds an interpreter that has it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
