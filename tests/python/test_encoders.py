@@ -6,6 +6,7 @@ import io
 import numpy as np
 import pytest
 from gesso import fn, pipeline_def
+from gesso._native import engine as _engine
 from PIL import Image
 
 SHAPES = [(64, 80, 3), (33, 17, 3), (1, 1, 3), (130, 7, 3)]
@@ -113,3 +114,26 @@ def test_photos_of_another_colour_space_are_converted():
     whole, part, own = (np.asarray(output[0]).astype(int) for output in built.run())
     assert abs(whole - expected).max() <= 2 < abs(own - expected).max()
     assert np.array_equal(part, whole[:6, :8])
+
+
+@pytest.mark.skipif(not _engine.has_gpu(), reason="no GPU")
+def test_a_gpu_has_the_colours_of_the_host():
+    with np.load(__file__.replace("python/test_encoders.py", "data/decode/profiles.npz")) as archive:
+        files = [archive[name] for name in ("jpeg_p3", "png_p3", "jpeg_none", "jpeg_gray", "webp_p3")]
+
+    def pixels(device):
+        @pipeline_def(batch_size=len(files), num_threads=2, device_id=0)
+        def pipeline():
+            encoded = fn.external_source(name="files")
+            settings = {"color_management": "srgb", "jpeg_fancy_upsampling": True}
+            images = fn.decoders.image(encoded, device=device, **settings)
+            return images, fn.resize(images, size=[20, 20])
+
+        built = pipeline()
+        built.build()
+        built.feed_input("files", files)
+        outputs = [batch.as_cpu() if device == "mixed" else batch for batch in built.run()]
+        return [np.asarray(batch[i]).astype(int) for batch in outputs for i in range(len(files))]
+
+    for host, device in zip(pixels("cpu"), pixels("mixed"), strict=True):
+        assert host.shape == device.shape and abs(host - device).max() <= 2

@@ -10,7 +10,7 @@ use super::aac;
 use super::alac;
 use super::coded::Coded;
 use super::sound::{Coding, Header};
-use crate::cpu::atoms::{atoms, find};
+use crate::cpu::atoms::{atoms, find, head};
 use crate::cpu::bytes::Bytes;
 use crate::cpu::video::mp4::{edits, find_path, is_mp4, timescale, track_id};
 use crate::cpu::video::mp4_samples::{self, Fragments, Samples};
@@ -138,8 +138,7 @@ impl<'a> M4a<'a> {
     }
 
     fn read(file: &'a [u8]) -> Result<Self> {
-        let moov =
-            find(file, b"moov").ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
+        let moov = moov(file)?;
         let mut tracks = atoms(moov).filter(|atom| atom.name == *b"trak").map(|atom| atom.body);
         let is_sound = |trak: &&[u8]| {
             find_path(trak, &[b"mdia", b"hdlr"]).and_then(|hdlr| hdlr.get(8..12)) == Some(b"soun".as_slice())
@@ -212,6 +211,17 @@ impl<'a> M4a<'a> {
         };
         Ok(Coded::new(name, decoder, self.bytes(), channels, self.skip))
     }
+}
+
+/// The box that says what is where. What is behind tables in it may say how much of the sound is heard.
+fn moov(file: &[u8]) -> Result<&[u8]> {
+    let moov = atoms(file).find(|atom| atom.name == *b"moov");
+    let moov = moov.ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
+    let told = file.get(moov.at..).and_then(head);
+    if told.and_then(|head| head.size).is_some_and(|size| size > file.len() - moov.at) {
+        return Err(Error::invalid("the audio ends within its box `moov`, which says what is where"));
+    }
+    Ok(moov.body)
 }
 
 /// Where the packets of a track are, in tables and in fragments.

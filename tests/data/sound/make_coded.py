@@ -79,6 +79,27 @@ def with_gain(file, decibels):
     return bytes(file)
 
 
+def box(name, body):
+    return struct.pack(">I", 8 + len(body)) + name + body
+
+
+def with_comment(file, text):
+    """An MP4 without an edit list whose comment `iTunSMPB` is `text`, as Apple's encoders write it."""
+    file = bytearray(file.replace(b"edts", b"free"))
+    named = [(b"mean", b"com.apple.iTunes"), (b"name", b"iTunSMPB"), (b"data", bytes(4) + text)]
+    kinds = {b"data": bytes([0, 0, 0, 1])}
+    comment = box(b"----", b"".join(box(name, kinds.get(name, bytes(4)) + body) for name, body in named))
+    at = 0
+    for name in (b"moov", b"udta", b"meta", b"ilst"):
+        while file[at + 4 : at + 8] != name:
+            at += struct.unpack_from(">I", file, at)[0]
+        end = at + struct.unpack_from(">I", file, at)[0]
+        struct.pack_into(">I", file, at, end - at + len(comment))
+        at += 12 if name == b"meta" else 8
+    file[end:end] = comment
+    return bytes(file)
+
+
 def files():
     yield "mp3_stereo", encoded("mp3", "libmp3lame", 44100, 2, 0.09), by_libsndfile
     yield "mp3_mono", encoded("mp3", "libmp3lame", 22050, 1, 0.15), by_libsndfile
@@ -95,6 +116,8 @@ def files():
     yield "mov_aac", encoded("mov", "aac", 22050, 1, 0.2), by_ffmpeg
     pieces = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "frag_duration": "50000"}
     yield "m4a_pieces", encoded("mp4", "aac", 16000, 1, 0.3, muxer=pieces), by_ffmpeg
+    numbers = b" 00000000 00000840 000001CA 0000000000001234" + b" 00000000" * 8
+    yield "m4a_comment", with_comment(encoded("ipod", "aac", 44100, 1, 0.1), numbers), by_ffmpeg
     yield "alac_16", encoded("ipod", "alac", 44100, 2, 0.1, "s16p"), by_ffmpeg
     yield "alac_24", encoded("mov", "alac", 16000, 1, 0.3, "s32p", bits_per_raw_sample=24), by_ffmpeg
     yield "alac_surround", encoded("ipod", "alac", 8000, 6, 0.1, "s16p"), by_ffmpeg
