@@ -69,7 +69,8 @@ class Calls:
             self._check_sizes(given, conditions, name)
             made = self._through(function, schema, name, given, named)
         has_inputs = any(one.kind != CONSTANT for one in (*given, *named.values()))
-        return self._finish(*made, conditions, has_inputs)
+        outputs, label, call = made
+        return self._finish(outputs, label, call, conditions, has_inputs)
 
     def _at_once(self, schema, given, named):
         """What splits and merges give; None of others."""

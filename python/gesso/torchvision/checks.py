@@ -24,7 +24,7 @@ def in_order(value, name):
 
 def probability(p):
     """`p`, or ValueError unless it is from 0 to 1."""
-    if isinstance(p, bool) or not isinstance(p, Number) or not 0 <= p <= 1:
+    if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:
         raise ValueError(f"p should be a floating point value in the interval [0.0, 1.0]. Got: {p!r}")
     return float(p)
 

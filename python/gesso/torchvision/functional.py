@@ -34,11 +34,11 @@ __all__ = [
 
 
 class _Crop(Transform):
-    """A window at a place; zeros where it leaves the picture; then another transform."""
+    """A window, (top, left, height, width); zeros where it leaves the picture; then another transform."""
 
-    def __init__(self, top, left, height, width, then=None, device="cpu"):
+    def __init__(self, window, then=None, device="cpu"):
         super().__init__(device)
-        self.window, self.then = (top, left, height, width), then
+        self.window, self.then = window, then
 
     def _run(self, node, picture):
         top, left, height, width = self.window
@@ -77,7 +77,7 @@ def center_crop(inpt, output_size, device="cpu"):
 
 def crop(inpt, top, left, height, width, device="cpu"):
     """The window from (`top`, `left`) on; zeros where it leaves the picture."""
-    return at_once(_Crop(*_place(inpt, top, left, height, width), device=device), inpt)
+    return at_once(_Crop(_place(inpt, top, left, height, width), device=device), inpt)
 
 
 def resized_crop(
@@ -85,7 +85,7 @@ def resized_crop(
 ):
     """`crop`, then `resize`."""
     then = Resize(size, interpolation, None, antialias, device)
-    return at_once(_Crop(*_place(inpt, top, left, height, width), then, device), inpt)
+    return at_once(_Crop(_place(inpt, top, left, height, width), then, device), inpt)
 
 
 def resize(inpt, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True, device="cpu"):

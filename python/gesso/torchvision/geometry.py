@@ -1,6 +1,7 @@
 """Flips, crops and borders."""
 
 from numbers import Number
+from typing import Any
 
 from .. import fn
 from .._tensors.enums import DALIDataType
@@ -30,7 +31,7 @@ def _fill(fill):
 
 def window(node, picture, start, shape, policy="pad", fill=(0.0,)):
     """A window of each sample, from (top, left) on, of (height, width): numbers or nodes."""
-    arguments = {}
+    arguments: dict[str, Any] = {}
     for name, values in (("start", start), ("shape", shape)):
         is_fixed = all(isinstance(value, int) for value in values)
         arguments[name] = list(values) if is_fixed else fn.stack(*(_node(value) for value in values))
@@ -51,8 +52,8 @@ class RandomHorizontalFlip(Transform):
         self.p = probability(p)
 
     def _run(self, node, picture):
-        flips = self.p == 1 if self.p in (0, 1) else fn.random.coin_flip(probability=self.p)
-        sides = {"horizontal": 0, "vertical": 0, self._side: int(flips) if isinstance(flips, bool) else flips}
+        flips = int(self.p) if self.p in (0, 1) else fn.random.coin_flip(probability=self.p)
+        sides: dict[str, Any] = {"horizontal": 0, "vertical": 0, self._side: flips}
         return fn.flip(node, **sides), picture
 
 
