@@ -1,5 +1,8 @@
 """Loops with `capture=True`: the same results as without, made ahead by one plan."""
 
+import gc
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -212,3 +215,52 @@ def test_a_source_that_fails():
 
     with pytest.raises(KeyError, match="no more data"):
         next(d.ExternalSource(fail).captured(2))
+
+
+_LEFT = """
+import os, sys
+from gesso import dynamic as d
+
+def turn(files):
+    made = d.resize(d.decoders.image(files), size=[300, 300])
+    made.evaluate()
+
+reader = d.readers.File(files=sys.argv[1:])
+for i, (files, _) in enumerate(reader.next_epoch(batch_size=2, capture=True)):
+    turn(files)
+    if i == 2:
+        break
+child = os.fork()
+if child == 0:
+    try:
+        next(reader.next_epoch(batch_size=2, capture=True))
+    except RuntimeError as error:
+        os._exit(0 if "fork" in str(error) else 3)
+    os._exit(4)
+assert os.waitpid(child, 0)[1] == 0
+turn(next(reader.next_epoch(batch_size=2, capture=True))[0])
+print("done")
+"""
+
+
+def test_a_fork_and_the_end_of_the_program(names):
+    found = subprocess.run([sys.executable, "-c", _LEFT, *names], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stdout.strip()) == (0, "done"), found.stderr
+
+
+def test_nothing_is_kept(names):
+    reader, rng = d.readers.File(files=names), d.random.RNG(3)
+
+    def turns(count):
+        while count > 0:
+            for i, (files, _) in enumerate(reader.next_epoch(batch_size=2, capture=True)):
+                sizes = d.cast(files, dtype=d.float32) * float(i % 3) + d.random.uniform(batch_size=2, shape=1, rng=rng)
+                d.reductions.sum(sizes).evaluate()
+                count -= 1
+
+    turns(30)
+    gc.collect()
+    before = len(gc.get_objects())
+    turns(100)
+    gc.collect()
+    assert len(gc.get_objects()) < before + 200
