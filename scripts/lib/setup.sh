@@ -187,7 +187,7 @@ sanitized_cargo() {
   shift
   host="$(rustc -vV | sed -n 's/^host: //p')"
   SANITIZED="$ROOT/target/asan/$host/debug"
-  env RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes -Clink-arg=-lubsan" "CFLAGS_${host//-/_}=$C_SANITIZERS" \
+  env RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address --cfg gesso_exact_allocations -Cforce-frame-pointers=yes -Clink-arg=-lubsan" "CFLAGS_${host//-/_}=$C_SANITIZERS" \
     cargo "$command" --target "$host" --target-dir "$ROOT/target/asan" --locked "$@"
 }
 

@@ -8,6 +8,7 @@ mod device;
 mod fallible;
 mod filling;
 mod host;
+mod slack;
 mod stuffed;
 
 pub(crate) use bounds::{Bounds, Size, bound};
@@ -19,4 +20,5 @@ pub(crate) use fallible::{grow, zeroed};
 pub use filling::fill_with;
 pub(crate) use filling::pattern;
 pub use host::{ALIGNMENT, HostBuffer, HostPool, PoolLease, align_up};
+pub use slack::Slack;
 pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks};

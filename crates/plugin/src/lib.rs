@@ -8,3 +8,7 @@
 
 pub mod config;
 pub mod triton;
+
+#[cfg(not(gesso_exact_allocations))]
+#[global_allocator]
+static ALLOCATOR: gesso::memory::Slack = gesso::memory::Slack;
