@@ -259,7 +259,7 @@ def test_batches_outlive_their_pipeline(folder):
 def test_outputs_on_the_host_if_that_is_asked_for(folder):
     pipeline = training(folder)
     pipeline.build()
-    engine = pipeline.runner.execution._run.__self__._native._engine
+    engine = pipeline.runner.execution._run.__self__._sources._engine
     engine._options.outputs_on_host = 1
     engine.restart(0, 0)
     arrays = engine.next().outputs[0][0]

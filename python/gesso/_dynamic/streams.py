@@ -4,7 +4,9 @@ is only needed for what others do with it."""
 import ctypes
 import functools
 import threading
+import weakref
 
+from .._threads.fork import Process
 from .device import Device, gpu_count
 
 _NON_BLOCKING = 1
@@ -23,22 +25,29 @@ def _call(name, *arguments):
         raise RuntimeError(f"{name} of CUDA's driver failed with the number {code}")
 
 
-class _OnGpu:
-    """A GPU's context, while CUDA's driver is called."""
+class _Context:
+    """A GPU's context, from now until `release`; without it the GPU's streams are gone. `with` makes it that of this
+    thread."""
 
     def __init__(self, number):
-        self._number = number
+        self._device, self._context, self._process = ctypes.c_int(), ctypes.c_void_p(), Process()
+        _call("cuDeviceGet", ctypes.byref(self._device), number)
+        _call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
 
     def __enter__(self):
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        _call("cuDeviceGet", ctypes.byref(device), self._number)
-        _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        _call("cuCtxPushCurrent_v2", context)
-        self._device = device
+        _call("cuCtxPushCurrent_v2", self._context)
 
     def __exit__(self, *_):
         _call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
-        _call("cuDevicePrimaryCtxRelease_v2", self._device)
+
+    def release(self, stream):
+        """Gives it back, and before that ends a stream of it, unless that is None. A process that was forked has
+        neither."""
+        if not self._process.is_here():
+            return
+        if stream is not None:
+            _driver().cuStreamDestroy_v2(ctypes.c_void_p(stream))
+        _driver().cuDevicePrimaryCtxRelease_v2(self._device)
 
 
 def _handle_of(value):
@@ -60,18 +69,19 @@ class Stream:
 
     def __init__(self, *, device_id=None, stream=None):
         device = Device("gpu", device_id) if _driver() else None
-        self.device_id, self._kept, self._own = device.device_id, stream, stream is None
-        if stream is not None:
-            self.handle = _handle_of(stream)
-            return
-        made = ctypes.c_void_p()
-        with _OnGpu(self.device_id):
-            _call("cuStreamCreate", ctypes.byref(made), _NON_BLOCKING)
-        self.handle = made.value
+        self.device_id, self._kept = device.device_id, stream
+        self.handle = None if stream is None else _handle_of(stream)
+        self._context, made = _Context(self.device_id), ctypes.c_void_p()
+        if stream is None:
+            with self._context:
+                _call("cuStreamCreate", ctypes.byref(made), _NON_BLOCKING)
+            self.handle = made.value
+        # Not at the end of the program: others may use the stream until then.
+        weakref.finalize(self, self._context.release, made.value).atexit = False
 
     def synchronize(self):
         """Waits until all work of the stream is done."""
-        with _OnGpu(self.device_id):
+        with self._context:
             _call("cuStreamSynchronize", ctypes.c_void_p(self.handle))
 
     def __cuda_stream__(self):
@@ -88,10 +98,6 @@ class Stream:
 
     def __repr__(self):
         return f"Stream(handle={self.handle:#x}, device_id={self.device_id})"
-
-    def __del__(self):
-        if getattr(self, "_own", False) and getattr(self, "handle", None):
-            _driver().cuStreamDestroy_v2(ctypes.c_void_p(self.handle))
 
 
 def stream(*, stream=None, device_id=None):
