@@ -89,7 +89,12 @@ fn components(line: &str, width: usize) -> std::result::Result<Vec<Component>, S
         [extension, at, size, ..] => {
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}`, expected a number"));
             let (at, size) = (number(at)?, number(size)?);
-            if at < BLOCK || at % BLOCK != 0 {
+            if at < BLOCK {
+                return Err(format!(
+                    "a file at byte {at}, expected a header of {BLOCK} bytes in front of it"
+                ));
+            }
+            if at % BLOCK != 0 {
                 return Err(format!(
                     "a file at byte {at}: tar offset is not a multiple of tar block size ({BLOCK})"
                 ));

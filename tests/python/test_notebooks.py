@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
 # What each needs beside Gesso, and a line that it has printed at its end.
 NEEDS = {
-    "first_steps": (["PIL"], "samples, and: `images/lying/broken.jpg`"),
+    "first_steps": (["PIL"], "samples, and: `lying/broken.jpg`"),
     "augmentation": (["PIL", "matplotlib"], ""),
     "training_loop": (["PIL", "torch"], "epoch 7: loss "),
     "serving": (["PIL"], "no TRITON_URL"),

@@ -20,7 +20,7 @@ def unread(text):
     behind = text.reason.partition(f"`{text.file}`: ")[2] if text.file else ""
     if behind and text.status == _NOT_FOUND:
         return RuntimeError(f"Could not open file {text.file}: {_NUMBER.sub('', behind)}")
-    return RuntimeError(f"Could not read {text.reason}")
+    return RuntimeError(f"Could not read {text.reason}" if behind else f"Could not read a sample: {text.reason}")
 
 
 class _Alone:
