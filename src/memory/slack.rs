@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// Bytes behind each allocation: the widest vector that decoders load.
 const SLACK_BYTES: usize = 64;
 
-/// The system's allocator, asked for [`SLACK_BYTES`] more each time.
+/// The system's allocator, asked for 64 bytes more each time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slack;
 
