@@ -44,9 +44,9 @@ def transformers(processor, *, backend=None, **options):
 
 def timm(config, **options):
     """Converts timm's evaluation: a `data_config`, a `pretrained_cfg`, a JSON file with one, or a model's name."""
-    from . import conversion, from_hf, from_timm
+    from . import configuration, conversion, from_timm
 
-    values = from_hf.fields_of(config, from_timm.fields_of)
+    values = configuration.fields_of(config, from_timm.fields_of)
     return conversion.make(
         lambda pillow: from_timm.stage(values, pillow), lambda: from_timm.reference(values), **options
     )
@@ -80,9 +80,9 @@ def ultralytics(imgsz=640, *, rect=False, stride=32, **options):
 
 def open_clip(config, **options):
     """Converts open_clip's evaluation: `open_clip_config.json`, or the fields of one or of its `preprocess_cfg`."""
-    from . import conversion, from_hf, from_open_clip
+    from . import configuration, conversion, from_open_clip
 
-    values = from_hf.fields_of(config)
+    values = configuration.fields_of(config)
     return conversion.make(
         lambda pillow: from_open_clip.stage(values, pillow), lambda: from_open_clip.reference(values), **options
     )

@@ -4,16 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from . import configuration, hf_processors, sizes
 from . import description as steps
-from . import hf_processors, sizes
 from .description import ConversionError, Stage
 from .fields import Fields, is_side, shown
 from .hf_classes import CLASSES, NOT_CONVERTED
 
-# A configuration is some hundred bytes.
-_LARGEST_FILE = 1 << 20
-_FILE, _NESTED_FILE = "preprocessor_config.json", "processor_config.json"
-_VIDEO_FILE = "video_preprocessor_config.json"
 # Kinds that took `max_size` beside `size` before there was `longest_edge`.
 _EDGES = ("detr", "yolos", "mask2former")
 BACKENDS = ("torchvision", "pil")
@@ -44,54 +40,6 @@ WITHOUT_EFFECT = (
     *("mask_size", "mask_pad_size", "input_data_format", "return_tensors"),
 )
 LOADS = "transformers.image_utils.load_image(path)"
-
-
-def read(path):
-    """The fields of a configuration: of a file, or of a folder that has one. Of a folder it is what transformers 5
-    takes: `image_processor` or `feature_extractor` of `processor_config.json` comes first, that of videos last."""
-    path = Path(path)
-    if not path.is_dir():
-        values = _json(path)
-        nested = _nested(values)
-        return values if nested is None else nested
-    if (path / _NESTED_FILE).is_file() and (nested := _nested(_json(path / _NESTED_FILE))) is not None:
-        return nested
-    if not (path / _FILE).is_file():
-        if (path / _VIDEO_FILE).is_file():
-            return _json(path / _VIDEO_FILE)
-        raise ConversionError(f"`{path}` has neither {_FILE} nor {_NESTED_FILE} with `image_processor`")
-    return _json(path / _FILE)
-
-
-def read_around(path):
-    """The fields beside the image processor's: those of `processor_config.json` in a folder, or of a file that has an
-    image processor in it. Empty without one."""
-    path = Path(path)
-    file = path / _NESTED_FILE if path.is_dir() else path
-    values = _json(file) if file.is_file() else {}
-    return values if path.is_dir() and isinstance(values, dict) or _nested(values) is not None else {}
-
-
-def _nested(values):
-    """The part of a processor's configuration that is of images or sounds, if there is one."""
-    if not isinstance(values, dict):
-        return None
-    parts = [values.get(part) for part in ("image_processor", "feature_extractor")]
-    return next((part for part in parts if part is not None), None)
-
-
-def _json(path):
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
-    except OSError as error:
-        raise ConversionError(f"cannot read `{path}`: {error.strerror}") from error
-    if len(data) > _LARGEST_FILE:
-        raise ConversionError(f"`{path}` has more than {_LARGEST_FILE} bytes: no configuration of an image processor")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ConversionError(f"`{path}` is no JSON: {error}") from error
 
 
 def name_and_backend(values, backend=None, classes=CLASSES):
@@ -426,7 +374,7 @@ def given(processor, backend=None):
     """The fields of what a user gives: a processor, a path or fields; the backend; and the folder, if it is one."""
     processor = getattr(processor, "image_processor", getattr(processor, "feature_extractor", processor))
     if isinstance(processor, (str, Path)):
-        return read(processor), backend, str(processor) if Path(processor).is_dir() else None
+        return configuration.read(processor), backend, str(processor) if Path(processor).is_dir() else None
     if isinstance(processor, dict):
         return processor, backend, None
     kind = type(processor)
@@ -440,14 +388,3 @@ def given(processor, backend=None):
     values = json.loads(json.dumps(processor.to_dict(), default=str)) | {field: kind.__name__}
     usual = "torchvision" if is_video or kind.__name__.endswith("Fast") else "pil"
     return values, backend or getattr(processor, "backend", None) or usual, None
-
-
-def fields_of(config, named=None):
-    """The fields of what a user gives to the other converters: fields, a path, or a name that `named` knows."""
-    if isinstance(config, dict):
-        return config
-    if not isinstance(config, (str, Path)):
-        raise ConversionError(f"a `{type(config).__name__}` is given: expected fields with names, or a path")
-    if named is not None and not Path(config).exists():
-        return named(str(config))
-    return read(config)

@@ -84,7 +84,12 @@ def stage(values, name, backend=None):
     floats = reader.floats()
     if floats is None:
         fields.fail("do_rescale", "models take floats: expected true, or `do_normalize`")
-    whole = (_frames(fields, kind, depth), resize, floats, multimodal.ClipPatches(patch, depth, merge))
+    whole = (
+        _frames(fields, kind, depth),
+        resize,
+        floats,
+        multimodal.MergedPatches(patch, depth, merge, "video_grid_thw", "count"),
+    )
     fields.finish()
     extras = ("video_grid_thw", "timestamps")
     return Stage(f"{name} of transformers", _LOADS, whole, "pixel_values_videos", extras, notes=_NOTES)

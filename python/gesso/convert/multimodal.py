@@ -32,18 +32,23 @@ class SmartResize:
 
 @dataclass(frozen=True)
 class MergedPatches:
-    """Cuts the image into patches, a row each, in the order of Qwen2-VL; further output: the grid."""
+    """Cuts an image or a clip into patches, a row each, in the order of Qwen2-VL; further output: the grid."""
 
     side: int
     depth: int
     merge: int
+    #: The name of the grid.
+    grid: str = "image_grid_thw"
+    #: Of a clip, the name of what says how many frames it has.
+    frames: str | None = None
 
     def dims(self, layout):
         return (-1, CHANNELS * self.depth * self.side**2)
 
     def write(self, writer):
         patch = {"patch_size": self.side, "temporal_patch_size": self.depth}
-        writer.call("image_grid_thw", "gesso.patch_grid", "size", **patch)
+        counted = {} if self.frames is None else {"frames": Code(self.frames)}
+        writer.call(self.grid, "gesso.patch_grid", "size", **patch, **counted)
         writer.call("pixels", "gesso.patchify", "pixels", **patch, merge_size=self.merge)
 
 
@@ -302,23 +307,6 @@ class ClipResize:
             bounds |= {"frames": Code("count"), "temporal_patch_size": self.depth}
         writer.call("size", "gesso.smart_resize", "extents[1:3]", **bounds)
         _resize(writer, "size", self)
-
-
-@dataclass(frozen=True)
-class ClipPatches:
-    """Cuts frames into patches, a row each, in the order of Qwen2-VL; further output: the grid."""
-
-    side: int
-    depth: int
-    merge: int
-
-    def dims(self, layout):
-        return (-1, CHANNELS * self.depth * self.side**2)
-
-    def write(self, writer):
-        patch = {"patch_size": self.side, "temporal_patch_size": self.depth}
-        writer.call("video_grid_thw", "gesso.patch_grid", "size", **patch, frames=Code("count"))
-        writer.call("pixels", "gesso.patchify", "pixels", **patch, merge_size=self.merge)
 
 
 @dataclass(frozen=True)

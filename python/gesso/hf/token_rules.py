@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import fn, math, types
+from ..convert import configuration, from_hf, from_hf_multimodal, multimodal
 from ..convert import description as steps
-from ..convert import from_hf, from_hf_multimodal, multimodal
 from ..convert.description import ConversionError
 from ..convert.fields import Fields, shown
 
@@ -39,7 +39,7 @@ def of(config):
 def _read(config):
     """The fields of a processor of text and images, and those of its image processor."""
     if isinstance(config, (str, Path)):
-        return from_hf.read_around(config), from_hf.read(config)
+        return configuration.read_around(config), configuration.read(config)
     if isinstance(config, dict):
         return (config, config["image_processor"]) if config.get("image_processor") else ({}, config)
     values, _, _ = from_hf.given(config)

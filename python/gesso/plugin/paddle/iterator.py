@@ -7,7 +7,8 @@ import paddle
 
 from ..._tensors.enums import DALIDataType
 from ..._tensors.tensor_list import TensorListCPU, TensorListGPU
-from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
+from ..base_iterator import LastBatchPolicy
+from ..dictionary_iterator import DataAndLabel, DictionaryIterator
 
 _core = paddle.framework.core
 _VarType = _core.VarDesc.VarType
@@ -47,6 +48,10 @@ def _place(batch):
     return paddle.CUDAPlace(batch.device_id()) if is_there else paddle.CPUPlace()
 
 
+def _tensor():
+    return _core.DenseTensor() if hasattr(_core, "DenseTensor") else _core.LoDTensor()
+
+
 def _lengths(arrays, levels):
     """How long the parts of each level are: of the samples, then of their parts, and so on."""
     return [
@@ -57,7 +62,7 @@ def _lengths(arrays, levels):
 
 def _ragged(arrays, levels, place):
     """Samples behind each other: of their first `levels` dimensions one is made, and their lengths are kept."""
-    made = _core.DenseTensor() if hasattr(_core, "DenseTensor") else _core.LoDTensor()
+    made = _tensor()
     made.set(np.concatenate([array.reshape(-1, *array.shape[levels:]) for array in arrays]), place)
     made.set_recursive_sequence_lengths(_lengths(arrays, levels))
     return made
@@ -71,7 +76,7 @@ def _dense(batch):
     return _core.from_dlpack((array if array.flags.writeable else array.copy()).__dlpack__())
 
 
-class DALIGenericIterator(BaseIterator):
+class DALIGenericIterator(DictionaryIterator):
     """Iterates over the batches of one or several pipelines: a list with a dictionary (name > tensor) for each
     pipeline. The tensors are those of `paddle.framework.core`; `paddle.Tensor(tensor)` is one of them as the rest of
     PaddlePaddle has it.
@@ -97,18 +102,19 @@ class DALIGenericIterator(BaseIterator):
         prepare_first_batch=True,
     ):
         pairs = [(entry, 0) if isinstance(entry, str) else tuple(entry) for entry in output_map]
-        self.output_map, self._levels = _distinct([name for name, _ in pairs]), [levels for _, levels in pairs]
+        self._levels = [levels for _, levels in pairs]
         super().__init__(
             pipelines,
+            [name for name, _ in pairs],
             size,
             reader_name,
             auto_reset,
             fill_last_batch,
+            dynamic_shape,
             last_batch_padded,
             last_batch_policy,
-            prepare_first_batch=prepare_first_batch,
+            prepare_first_batch,
         )
-        self._take_first_batch()
 
     def _make(self, index, batch, count=None):
         to_paddle_type(batch)
@@ -122,64 +128,21 @@ class DALIGenericIterator(BaseIterator):
         return _ragged(arrays[:count], levels, _place(batch))
 
     def _convert(self, outputs):
-        for one in outputs:
-            if len(one) != len(self.output_map):
-                raise RuntimeError(
-                    f"The pipeline has {len(one)} outputs, but `output_map` names {len(self.output_map)}: {self.output_map}."
-                )
-        # What `_cut` makes the last batch of.
+        # What `_first` makes the last batch of.
         self._outputs = outputs
-        return [
-            {name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs
-        ]
+        return super()._convert(outputs)
 
-    def _cut(self, batches):
-        """With the policy PARTIAL: without the samples that only fill the last batch."""
-        counts = self._counts()
-        if counts is None:
-            return batches
-        cut = [
-            {name: self._first(i, name, batch, one[i], count) for i, name in enumerate(self.output_map)}
-            for batch, one, count in zip(batches, self._outputs, self._there(counts))
-        ]
-        # Without a reader's name, pipelines that have nothing are not there.
-        return cut if self._reader_name else [batch for batch, count in zip(cut, counts) if count]
-
-    def _first(self, index, name, batch, output, count):
+    def _first(self, pipe, index, tensor, count):
+        output = self._outputs[pipe][index]
         if self._levels[index]:
             return self._make(index, output, count)
-        made = _core.DenseTensor() if hasattr(_core, "DenseTensor") else _core.LoDTensor()
-        made.set(np.array(batch[name])[:count], _place(output))
+        made = _tensor()
+        made.set(np.array(tensor)[:count], _place(output))
         return made
 
 
-class DALIClassificationIterator(DALIGenericIterator):
+class DALIClassificationIterator(DataAndLabel, DALIGenericIterator):
     """`DALIGenericIterator` for pipelines with two outputs: `data` and `label`."""
-
-    def __init__(
-        self,
-        pipelines,
-        size=-1,
-        reader_name=None,
-        auto_reset=False,
-        fill_last_batch=None,
-        dynamic_shape=False,
-        last_batch_padded=False,
-        last_batch_policy=LastBatchPolicy.FILL,
-        prepare_first_batch=True,
-    ):
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name=reader_name,
-            auto_reset=auto_reset,
-            fill_last_batch=fill_last_batch,
-            dynamic_shape=dynamic_shape,
-            last_batch_padded=last_batch_padded,
-            last_batch_policy=last_batch_policy,
-            prepare_first_batch=prepare_first_batch,
-        )
 
 
 Iterator, ClassificationIterator = DALIGenericIterator, DALIClassificationIterator

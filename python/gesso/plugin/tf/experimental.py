@@ -65,20 +65,6 @@ class DALIDatasetWithInputs(_Batches):
     `tf.data.Dataset` of samples, or an `Input`. The data set ends where one of them does; samples that make no whole
     batch are left out. Sources that are functions of the pipeline are called."""
 
-    def __init__(
-        self,
-        pipeline,
-        output_dtypes=None,
-        output_shapes=None,
-        fail_on_device_mismatch=True,
-        *,
-        input_datasets=None,
-        **settings,
-    ):
-        super().__init__(
-            pipeline, output_dtypes, output_shapes, fail_on_device_mismatch, input_datasets=input_datasets, **settings
-        )
-
     def _of_inputs(self, pipeline, input_datasets, begin, shaped):
         inputs, groups = _checked(pipeline, input_datasets)
         for group in groups:
