@@ -70,6 +70,8 @@ PLUGINS = (
     ("gesso.plugin.tf", ("dataset.py", "experimental.py", "iterator.py")),
     ("gesso.plugin.paddle", ("iterator.py",)),
 )
+# What classes of several of them begin with.
+BASES = ("base_iterator.py", "dictionary_iterator.py")
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
 # What a line of code begins with, where a docstring has code that is not indented.
 CODE = re.compile(r"(import|from|def|class|for|with) .*|@\w+.*|[\w(][\w, .()]* = .*")
@@ -87,23 +89,31 @@ def fenced(doc):
     return "\n\n".join(parts)
 
 
+def classes(paths):
+    """The classes of files, by name."""
+    nodes = (node for path in paths for node in ast.parse(path.read_text(encoding="utf-8")).body)
+    return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def initializer(node, known):
+    """The `__init__` of a class, its own or that of a base among the classes `known`; None if there is none."""
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+            return one
+    bases = (known.get(ast.unparse(base).rpartition(".")[2]) for base in node.bases)
+    return next((found for base in bases if base and (found := initializer(base, known))), None)
+
+
 def read(module, files):
     """The public classes and functions of a module's files, as `documented` has them, without running any of it."""
-    lines = []
-    for name in files:
-        path = PACKAGE / module.replace(".", "/") / name
-        for node in ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else ():
+    folder = PACKAGE / module.replace(".", "/")
+    paths = [folder / name for name in files if (folder / name).exists()]
+    known, lines = classes([*(PACKAGE / "gesso" / "plugin" / name for name in BASES), *paths]), []
+    for path in paths:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.name.startswith("_"):
                 continue
-            made = next(
-                (
-                    one
-                    for one in getattr(node, "body", ())
-                    if isinstance(one, ast.FunctionDef) and one.name == "__init__"
-                ),
-                None,
-            )
-            call = node if isinstance(node, ast.FunctionDef) else made
+            call = node if isinstance(node, ast.FunctionDef) else initializer(node, known)
             words = re.sub(r"^self(, |$)", "", ast.unparse(call.args)) if call else ""
             lines += [f"### `{node.name}({words})`", "", ast.get_docstring(node) or "", ""]
     return lines
