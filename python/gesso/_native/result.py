@@ -1,6 +1,7 @@
 """What a batch gave: results of the library as arrays, and why samples failed."""
 
 import ctypes
+import math
 import struct
 
 import numpy as np
@@ -105,6 +106,9 @@ def arrays_of(table, owner):
         each = shapes if isinstance(shapes, list) else [shapes] * len(table)
         return [DeviceArray(address, shape, dtype, memory) for address, shape in zip(table["data"].tolist(), each)]
     if isinstance(shapes, list):
+        whole = _rows(table["data"], shapes, dtype, owner)
+        if whole is not None:
+            return whole
         return [array_at(address, shape, dtype, owner) for address, shape in zip(table["data"].tolist(), shapes)]
     count, step = len(table), _evenly(table["data"])
     if not step:
@@ -114,6 +118,20 @@ def arrays_of(table, owner):
         _View(int(table["data"][0]), (count, *shapes), dtype, owner, (step, *_strides(shapes, dtype.itemsize)))
     )
     return parts(whole)
+
+
+def _rows(addresses, shapes, dtype, owner):
+    """Samples that are rows of one array: they have different numbers of rows of one shape, and each begins where the
+    one before it ends. None if they are not."""
+    row = shapes[0][1:]
+    if any(not shape or shape[1:] != row for shape in shapes):
+        return None
+    ends = np.cumsum([shape[0] for shape in shapes])
+    row_bytes = math.prod(row) * dtype.itemsize
+    if not row_bytes or (addresses[1:] - addresses[0] != ends[:-1].astype(np.uint64) * row_bytes).any():
+        return None
+    whole = array_at(int(addresses[0]), (int(ends[-1]), *row), dtype, owner)
+    return np.split(whole, ends[:-1])
 
 
 class _Origins:

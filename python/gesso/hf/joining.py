@@ -53,8 +53,8 @@ def kind_of(return_tensors):
 
 def join(kind, name, arrays, follows, pads):
     """One tensor of an output of all images."""
-    whole = _side_by_side(arrays)
-    if whole is not None and not follows:
+    whole = _end_to_end(arrays) if follows else _side_by_side(arrays)
+    if whole is not None:
         return kind.of(whole)
     each = [kind.of(array) for array in arrays]
     if follows:
@@ -81,6 +81,22 @@ def _side_by_side(arrays):
     base = getattr(arrays[0], "base", None)
     if not isinstance(base, np.ndarray) or base.shape != (len(arrays), *arrays[0].shape):
         return None
-    start, step = base.ctypes.data, base.strides[0]
-    is_in_order = all(each.base is base and each.ctypes.data == start + i * step for i, each in enumerate(arrays))
+    return _whole(base, arrays)
+
+
+def _end_to_end(arrays):
+    """The array whose rows are those of these, in their order, if it is dense."""
+    base = getattr(arrays[0], "base", None)
+    rows = sum(len(each) for each in arrays)
+    if not isinstance(base, np.ndarray) or base.shape != (rows, *arrays[0].shape[1:]):
+        return None
+    return _whole(base, arrays)
+
+
+def _whole(base, arrays):
+    """`base` if `arrays` are its parts, and each begins where the one before it ends."""
+    starts = base.ctypes.data + np.cumsum([0, *(each.nbytes for each in arrays)])
+    is_in_order = all(
+        each.base is base and each.ctypes.data == start for each, start in zip(arrays, starts, strict=False)
+    )
     return base if is_in_order and base.flags.c_contiguous else None

@@ -18,6 +18,16 @@ fn byte(sum: i32, bits: u32) -> u8 {
     (sum >> bits).clamp(0, 255) as u8
 }
 
+/// Sums as bytes. A loop, not `map`: that one is a function of its own, which takes no wide vectors.
+#[inline(always)]
+fn bytes<const N: usize>(sums: &[i32; N], bits: u32) -> [u8; N] {
+    let mut made = [0; N];
+    for i in 0..N {
+        made[i] = byte(sums[i], bits);
+    }
+    made
+}
+
 /// Makes each row of `dst`, as long as those of `src`, of the rows that `axis` names.
 ///
 /// # Errors
@@ -50,7 +60,7 @@ fn weigh_rows(src: &Rows<'_>, weights: &[i32], bits: u32, dst: &mut [u8]) {
             let Some(row) = src.row(k)[i * LANES..].first_chunk::<LANES>() else { continue };
             add(&mut sums, row, weight);
         }
-        *dst = sums.map(|sum| byte(sum, bits));
+        *dst = bytes(&sums, bits);
     }
     let mut sums = [1_i32 << (bits - 1); LANES];
     for (k, &weight) in weights.iter().enumerate() {
@@ -137,7 +147,7 @@ fn pixels<const N: usize>(source: &[[u8; LINES]], axis: &Axis<i32>, bits: u32, m
         for (pixel, &weight) in source[first..].iter().zip(weights) {
             add(&mut sums, pixel, weight);
         }
-        *made = sums.map(|sum| byte(sum, bits));
+        *made = bytes(&sums, bits);
     }
 }
 
@@ -151,7 +161,7 @@ fn many(source: &[[u8; LINES]], channels: usize, axis: &Axis<i32>, bits: u32, ma
             for (pixel, &weight) in source[first * channels..].chunks_exact(channels).zip(weights) {
                 add(&mut sums, &pixel[c], weight);
             }
-            *made = sums.map(|sum| byte(sum, bits));
+            *made = bytes(&sums, bits);
         }
     }
 }

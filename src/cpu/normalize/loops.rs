@@ -135,11 +135,14 @@ pub(super) fn strided<S: Copy, A, T>(
     "x86_64+avx+avx2+f16c"
 ))]
 fn normalize_split<S: Copy, A: Channel<S>>(src: &[S], planes: [&mut [f32]; 3], channels: [A; 3]) {
-    let [a, b, c] = planes;
-    for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(src.chunks_exact(3)) {
-        *a = channels[0].apply(pixel[0]);
-        *b = channels[1].apply(pixel[1]);
-        *c = channels[2].apply(pixel[2]);
+    let src = src.as_chunks::<3>().0;
+    let len = planes.iter().fold(src.len(), |len, plane| len.min(plane.len()));
+    // By number: of four iterators at once the compiler makes a call for each pixel.
+    let (src, [a, b, c]) = (&src[..len], planes.map(|plane| &mut plane[..len]));
+    for i in 0..len {
+        a[i] = channels[0].apply(src[i][0]);
+        b[i] = channels[1].apply(src[i][1]);
+        c[i] = channels[2].apply(src[i][2]);
     }
 }
 
