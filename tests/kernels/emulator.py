@@ -48,27 +48,33 @@ def runs_here(check):
         return made.returncode == 0 and subprocess.run([program], capture_output=True).returncode == 0
 
 
+@functools.cache
+def compiled(program, files, options, definitions):
+    """The path of what the compiler makes of `program`, a C++ file here, beside `files`, pairs of a name and a text.
+    The same is compiled once."""
+    folder = Path(tempfile.mkdtemp(dir=_folder().name))
+    for name, text in files:
+        (folder / name).write_text(text)
+    command = [COMPILER, "-std=c++17", "-O1", "-w", *options, *(f"-D{name}={value}" for name, value in definitions)]
+    command += [f"-I{folder}", f"-I{HERE}", f"-I{KERNELS}", str(HERE / program), "-o", str(folder / "compiled")]
+    subprocess.run(command, check=True)
+    return folder / "compiled"
+
+
+@functools.cache
+def _folder():
+    """Where compiled programs lie until the tests end."""
+    return tempfile.TemporaryDirectory(prefix="gesso-kernels-")
+
+
 def built(folder, program, headers, kernels, definitions=(), check=CHECK):
     """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of
     them."""
     if not runs_here(check):
         pytest.skip(f"skipped: no program with -fsanitize={check} runs here")
-    for name in headers:
-        (folder / name).write_text(source(name))
-    (folder / "kernels.inc").write_text(kernels)
-    binary = folder / program
-    options = [
-        "-std=c++17",
-        "-O1",
-        "-w",
-        "-fpermissive",
-        f"-fsanitize={check}",
-        f"-I{folder}",
-        f"-I{HERE}",
-        f"-I{KERNELS}",
-    ]
-    options += [f"-D{name}={value}" for name, value in definitions]
-    subprocess.run([COMPILER, *options, str(HERE / f"{program}.cpp"), "-o", str(binary)], check=True)
+    options = ("-fpermissive", f"-fsanitize={check}")
+    files = (("kernels.inc", kernels), *((name, source(name)) for name in headers))
+    binary = compiled(f"{program}.cpp", files, options, tuple(definitions))
 
     def run(arrays):
         given, made = folder / "in", folder / "out"
