@@ -102,16 +102,22 @@ def images(options, folder):
         # A thread an image, each with one of torch's own.
         torch.set_num_threads(1)
         with ThreadPoolExecutor(options.cores) as threads:
-            list(threads.map(lambda path: theirs(load_image(path), return_tensors="pt"), paths))
+            for _ in threads.map(lambda path: len(theirs(load_image(path), return_tensors="pt")), paths):
+                pass
         torch.set_num_threads(options.cores)
 
     def of_pillow():
         for part in parts:
             theirs([load_image(path) for path in part], return_tensors="pt")
 
+    def each(processor):
+        # An answer is gone before the next: memory is used again.
+        for part in parts:
+            processor(part, return_tensors="pt")
+
     peers = {
-        "gesso": lambda: [ours(part, return_tensors="pt") for part in parts],
-        "transformers, files by torchvision": lambda: [theirs(part, return_tensors="pt") for part in parts],
+        "gesso": lambda: each(ours),
+        "transformers, files by torchvision": lambda: each(theirs),
         "transformers, files by Pillow": of_pillow,
         f"transformers, {options.cores} threads": one_by_one,
     }

@@ -57,6 +57,20 @@ impl Patches {
 
     /// Copies the patches of `src` to `dst`, whose lengths are those of the extents.
     pub fn cut<T: Copy>(&self, src: &[T], dst: &mut [T]) {
+        // Lines of the usual patches are a few vectors each, less than a call takes.
+        match (self.strides().column, self.side) {
+            (1, 14) => self.lines(src, dst, copy::<14, T>),
+            (1, 16) => self.lines(src, dst, copy::<16, T>),
+            (1, side) => self.lines(src, dst, |from, to| to.copy_from_slice(&from[..side])),
+            (step, _) => self.lines(src, dst, |from, to| {
+                to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from);
+            }),
+        }
+    }
+
+    /// Calls `copy` with each line of each patch: where it begins in `src`, and where it goes.
+    #[inline(always)]
+    fn lines<T>(&self, src: &[T], dst: &mut [T], copy: impl Fn(&[T], &mut [T])) {
         let ([deep, high, wide], strides) = (self.grid(), self.strides());
         let merge = self.merge;
         let squares = (0..deep).flat_map(|frame| (0..high / merge).map(move |row| (frame, row)));
@@ -74,17 +88,18 @@ impl Patches {
                 let taken = (frame * self.depth + of_patch).min(self.frames - 1);
                 let first = corner + taken * strides.frame + channel * strides.channel;
                 for (line, y) in plane.chunks_exact_mut(self.side).zip(0..) {
-                    let from = &src[first + y * strides.row..];
-                    if strides.column == 1 {
-                        line.copy_from_slice(&from[..self.side]);
-                    } else {
-                        line.iter_mut()
-                            .zip(from.iter().step_by(strides.column))
-                            .for_each(|(to, from)| *to = *from);
-                    }
+                    copy(&src[first + y * strides.row..], line);
                 }
             }
         }
+    }
+}
+
+/// Copies a line of `N` elements.
+#[inline(always)]
+fn copy<const N: usize, T: Copy>(from: &[T], to: &mut [T]) {
+    if let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
+        *to = *from;
     }
 }
 
@@ -96,34 +111,27 @@ mod tests {
     #[test]
     fn every_element_is_where_the_definition_says() {
         for channels_last in [false, true] {
-            for (frames, depth) in [(1, 1), (1, 2), (3, 2), (4, 2)] {
-                let cut = Patches {
-                    frames,
-                    channels: 3,
-                    height: 12,
-                    width: 24,
-                    channels_last,
-                    side: 3,
-                    depth,
-                    merge: 2,
-                };
-                let src: Vec<u32> = (0..(frames * 3 * 12 * 24) as u32).collect();
+            for (frames, depth, side) in [(1, 1, 3), (1, 2, 14), (3, 2, 16), (4, 2, 3)] {
+                let (height, width) = (4 * side, 8 * side);
+                let cut =
+                    Patches { frames, channels: 3, height, width, channels_last, side, depth, merge: 2 };
+                let src: Vec<u32> = (0..(frames * 3 * height * width) as u32).collect();
                 let [deep, high, wide] = cut.grid();
                 let mut dst = vec![u32::MAX; deep * high * wide * cut.patch_len()];
                 cut.cut(&src, &mut dst);
                 for (place, &found) in dst.iter().enumerate() {
                     let digit = |below: usize, base: usize| place / below % base;
-                    let (x, y) = (digit(1, 3), digit(3, 3));
-                    let (of_patch, channel) = (digit(9, depth), digit(9 * depth, 3));
-                    let row = 9 * depth * 3;
+                    let (x, y, area) = (digit(1, side), digit(side, side), side * side);
+                    let (of_patch, channel) = (digit(area, depth), digit(area * depth, 3));
+                    let row = area * depth * 3;
                     let (across, down) = (digit(row, 2), digit(row * 2, 2));
                     let (column, line) = (digit(row * 4, wide / 2), digit(row * 4 * (wide / 2), high / 2));
                     let frame = place / (row * high * wide);
                     let frame = (frame * depth + of_patch).min(frames - 1);
-                    let (y, x) = ((line * 2 + down) * 3 + y, (column * 2 + across) * 3 + x);
+                    let (y, x) = ((line * 2 + down) * side + y, (column * 2 + across) * side + x);
                     let expected = match channels_last {
-                        false => ((frame * 3 + channel) * 12 + y) * 24 + x,
-                        true => ((frame * 12 + y) * 24 + x) * 3 + channel,
+                        false => ((frame * 3 + channel) * height + y) * width + x,
+                        true => ((frame * height + y) * width + x) * 3 + channel,
                     };
                     assert_eq!(found as usize, expected, "{cut:?} {place}");
                 }

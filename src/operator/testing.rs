@@ -4,7 +4,7 @@
 use crate::deadline::NoDeadline;
 use crate::error::Error;
 use crate::operator::args::Value;
-use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
+use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OpDef, Operator, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
 use crate::threads;
 
@@ -56,10 +56,19 @@ pub(crate) fn run(
     regular: &[Batch<'_>],
     arguments: &[Batch<'_>],
 ) -> Result<Outcome, Error> {
-    let mut operator = def.instantiate(args, regular.len())?;
+    run_operator(def.name, def.instantiate(args, regular.len())?, regular, arguments)
+}
+
+/// Runs an operator that a test made.
+pub(crate) fn run_operator(
+    name: &'static str,
+    mut operator: Box<dyn Operator>,
+    regular: &[Batch<'_>],
+    arguments: &[Batch<'_>],
+) -> Result<Outcome, Error> {
     let (regular, arguments): (Vec<_>, Vec<_>) = (regular.iter().collect(), arguments.iter().collect());
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));
-    let name = def.name.into();
+    let name = name.into();
     let inputs = Inputs::new(&name, &regular, &arguments, &failures);
     let pool = threads::start(2).unwrap();
     operator.work_ahead(&CpuCx { pool: &pool, deadline: &NoDeadline }, &inputs)?;

@@ -4,6 +4,7 @@
 mod frame_rules;
 mod grids;
 pub(super) mod log_mel;
+pub(super) mod normalize_patchify;
 pub(super) mod pad_to_batch;
 pub(super) mod patch_grid;
 pub(super) mod patchify;

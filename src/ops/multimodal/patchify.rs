@@ -14,7 +14,7 @@ use crate::operator::{
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, elements, elements_mut};
 
-struct Patchify {
+pub(super) struct Patchify {
     side: usize,
     depth: usize,
     merge: usize,
@@ -45,17 +45,27 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let number = |name: &str, most| Ok::<_, Error>(count(name, args.int(name)?, most)? as usize);
-    Ok(Box::new(Patchify {
-        side: number("patch_size", limits::MAX_PATCH_SIDE)?,
-        depth: number("temporal_patch_size", limits::MAX_PATCH_GROUP)?,
-        merge: number("merge_size", limits::MAX_PATCH_GROUP)?,
-        cuts: Vec::new(),
-    }))
+    Ok(Box::new(Patchify::new(args)?))
 }
 
 impl Patchify {
-    fn patches(&self, shape: &Shape, layout: Layout) -> Result<Patches> {
+    /// # Errors
+    /// When an argument is out of bounds.
+    pub(super) fn new(args: &Args) -> Result<Self> {
+        let number = |name: &str, most| Ok::<_, Error>(count(name, args.int(name)?, most)? as usize);
+        Ok(Self {
+            side: number("patch_size", limits::MAX_PATCH_SIDE)?,
+            depth: number("temporal_patch_size", limits::MAX_PATCH_GROUP)?,
+            merge: number("merge_size", limits::MAX_PATCH_GROUP)?,
+            cuts: Vec::new(),
+        })
+    }
+
+    /// How a sample of `shape` is cut.
+    ///
+    /// # Errors
+    /// When it does not consist of whole patches.
+    pub(super) fn patches(&self, shape: &Shape, layout: Layout) -> Result<Patches> {
         let layout = layouts::accepted(layout, shape.len(), &LAYOUTS)?;
         let extent = |letter| layout.find(letter).and_then(|at| shape.get(at)).copied().unwrap_or(1);
         let cut = Patches {
@@ -87,7 +97,7 @@ impl Patchify {
 }
 
 /// The patches' shape: rows of patches.
-fn shape(cut: &Patches) -> Result<Shape> {
+pub(super) fn shape(cut: &Patches) -> Result<Shape> {
     let rows = cut.grid().into_iter().try_fold(1usize, usize::checked_mul);
     let rows = rows.ok_or_else(|| Error::invalid("more patches than a number holds"))?;
     Ok(Shape::from([rows, cut.patch_len()]))

@@ -1,5 +1,6 @@
 //! What `CropMirrorNormalize` does with a sample, worked out before anything runs. It must not know arguments.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::Order;
@@ -97,6 +98,42 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// Some rows of the window of one image with interleaved channels, as planes.
+    pub(in crate::ops) fn rows<S: Copy, A, T>(
+        &self,
+        channels: &[A],
+        shape: &[usize],
+        rows: Range<usize>,
+        src: &[S],
+        dst: &mut [T],
+    ) -> Result<()>
+    where
+        A: Channel<S>,
+        T: Normalized,
+    {
+        let (&[height, width, _], &[first, left, _], &[_, columns, _]) =
+            (shape, self.window.anchor.as_slice(), self.window.extent.as_slice())
+        else {
+            return Err(Error::internal(format!("an image of {} dimensions, expected 3", shape.len())));
+        };
+        Normalize {
+            image: [height, width],
+            input: Channels::Interleaved,
+            anchor: [first.saturating_add(rows.start as i64), left],
+            window: [rows.len(), columns],
+            output: Channels::Planar,
+            mirror: self.mirror,
+            channels,
+            fill: &self.fill,
+        }
+        .run(src, dst)
+    }
+
+    /// What is done with each channel of the input, with DALI's arithmetic or with a library's.
+    pub(in crate::ops) fn channels(&self) -> (&[Affine], &[Table]) {
+        (&self.affine, &self.tables)
     }
 
     /// Which image of the source becomes image `i` of the output; `None` when it lies outside.
