@@ -97,7 +97,7 @@ def write_repository(folder):
     write("delaying", PLUS_ONE, *one, "dynamic_batching { %s }" % (QUEUE % timeout % "DELAY"))
 
     for strategy in ("direct", "oldest"):
-        batching = "sequence_batching { max_sequence_idle_microseconds: 60000000 %s { } }" % strategy
+        batching = f"sequence_batching {{ max_sequence_idle_microseconds: 60000000 {strategy} {{ }} }}"
         write(f"sequence_{strategy}", PLUS_ONE, "max_batch_size: 4", ONE_INSTANCE, X, batching)
 
     python_model(
