@@ -1,10 +1,13 @@
 """The repository of the tests of Triton's own features: one model a feature, all from recorded pipelines."""
 
+import os
+
 from contract_models import CASES, CLASSIFY, X, config, parameter, tensor
 from harness import wheel_path
 from recorded import cases, write_model
 
 PLUS_ONE = CASES["plus_one"].pipeline
+ONE_CORE = min(os.sched_getaffinity(0))
 ONE_INSTANCE = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 # So that the server, not Gesso, decides what comes next.
 ONE_BATCH = parameter("max_batches_in_flight", "1")
@@ -96,6 +99,16 @@ def write_repository(folder):
     write("impatient", PLUS_ONE, *one, "dynamic_batching { %s }" % (QUEUE % timeout % "REJECT"))
     write("delaying", PLUS_ONE, *one, "dynamic_batching { %s }" % (QUEUE % timeout % "DELAY"))
 
+    shape = "dims: [ 3, 1 ] reshape { shape: [ 3 ] }"
+    tensors = [
+        f'{role} {{ name: "{name}" data_type: TYPE_FP32 {shape} }}'
+        for role, name in (("input", "X"), ("output", "SUM"))
+    ]
+    write("reshaped", PLUS_ONE, "max_batch_size: 4", *tensors)
+    write("on_a_core", PLUS_ONE, 'instance_group [ { kind: KIND_CPU count: 1 host_policy: "one_core" } ]', X)
+    named = write("named", PLUS_ONE, "max_batch_size: 8", X)
+    (named / "configs").mkdir()
+    (named / "configs" / "small.pbtxt").write_text(config("max_batch_size: 2", X, backend="gesso"))
     for strategy in ("direct", "oldest"):
         batching = f"sequence_batching {{ max_sequence_idle_microseconds: 60000000 {strategy} {{ }} }}"
         write(f"sequence_{strategy}", PLUS_ONE, "max_batch_size: 4", ONE_INSTANCE, X, batching)
@@ -147,4 +160,6 @@ def arguments(repository):
         f"--trace-config=triton,file={traces(repository)}",
         "--trace-config=level=OFF",
         "--metrics-config=summary_latencies=true",
+        "--model-config-name=small",
+        f"--host-policy=one_core,cpu-cores={ONE_CORE}-{ONE_CORE}",
     ]

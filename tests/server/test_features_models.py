@@ -2,13 +2,16 @@
 and models that ask others."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from contract_models import CASES, CLASSIFY
-from harness import wait_until
+from contract_models import CASES, CLASSIFY, X, config
+from feature_models import ONE_CORE, ONE_INSTANCE, PLUS_ONE
+from harness import Server, wait_until
 from protocols import Client
-from recorded import cases
+from recorded import cases, write_model
 from test_contract_statistics import metric
 from tritonclient.utils import InferenceServerException
 
@@ -118,3 +121,39 @@ def test_a_model_of_an_ensemble_may_have_an_optional_input(client):
     case = CASES["sized"]
     answer = client.infer("unsized", {"IMAGE": case.inputs["IMAGE"][0][None]})
     assert answer.as_numpy("PIXELS").shape == (1, 18, 22, 3)
+
+
+def test_clients_may_see_another_shape(client):
+    answer = client.infer("reshaped", {"X": ROW[..., None]})
+    np.testing.assert_array_equal(answer.as_numpy("SUM"), ROW[..., None] + 1)
+
+
+def test_a_configuration_is_chosen_by_its_name(features, client):
+    assert features.model_config("named")["max_batch_size"] == 2
+    np.testing.assert_array_equal(client.infer("named", {"X": ROW}).as_numpy("SUM"), ROW + 1)
+
+
+def test_the_threads_of_an_instance_stay_on_its_cores(features):
+    """Those of one model may run on one core only."""
+    bound = 0
+    for task in Path(f"/proc/{features.pid}/task").iterdir():
+        cores = re.search(r"^Cpus_allowed_list:\s*(\S+)", (task / "status").read_text(), re.MULTILINE)[1]
+        bound += (task / "comm").read_text().startswith("gesso-") and cores == str(ONE_CORE)
+    assert bound >= 1
+
+
+def test_a_file_that_changes_is_served(tmp_path):
+    """The server looks at the folder every second; a model that is written there later comes, too."""
+    lines = ["max_batch_size: 4", X, ONE_INSTANCE]
+    write_model(tmp_path, "kept", PLUS_ONE, config(*lines))
+    arguments = ["--model-control-mode=poll", "--repository-poll-secs=1"]
+    with Server(tmp_path, arguments=arguments) as server, Client("grpc", server) as client:
+        np.testing.assert_array_equal(client.infer("kept", {"X": ROW}).as_numpy("SUM"), ROW + 1)
+        written = tmp_path / "kept" / "1" / "new"
+        written.write_bytes(CASES["plus_two"].pipeline)
+        written.rename(written.with_name("model.dali"))
+
+        def changed():
+            return (client.infer("kept", {"X": ROW}).as_numpy("SUM") == ROW + 2).all()
+
+        wait_until(changed, "the new file is served")
