@@ -1,4 +1,4 @@
-"""Every row of docs/guides/triton-features.md names a test that there is."""
+"""Pages about servers: every feature names a test that there is, and every alert has its part of the runbook."""
 
 import ast
 import re
@@ -6,6 +6,8 @@ import re
 from harness import ROOT
 
 PAGE = ROOT / "docs/guides/triton-features.md"
+RUNBOOK = ROOT / "docs/guides/runbook.md"
+ALERTS = ROOT / "packaging/prometheus/alerts.yml"
 FOLDER = ROOT / "tests/server"
 
 
@@ -17,3 +19,9 @@ def test_every_feature_has_a_test():
         file, function = name.split("::")
         defined = ast.parse((FOLDER / file).read_text()).body
         assert function in {each.name for each in defined if isinstance(each, ast.FunctionDef)}, name
+
+
+def test_every_alert_is_in_the_runbook():
+    alerts = re.findall(r"- alert: (\w+)", ALERTS.read_text())
+    headings = re.findall(r"^### (\w+)$", RUNBOOK.read_text(), re.MULTILINE)
+    assert alerts and set(alerts) <= set(headings)
