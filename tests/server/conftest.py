@@ -46,6 +46,16 @@ def asked(request, contract):
         yield client
 
 
+@pytest.fixture(scope="session")
+def features(tmp_path_factory):
+    """One server with Triton's own features turned on, for all tests of them that only send requests."""
+    from feature_models import arguments, write_repository
+
+    repository = write_repository(tmp_path_factory.mktemp("features") / "models")
+    with Server(repository, arguments=arguments(repository)) as running:
+        yield running
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     """A failed test shows the end of the log of each server that it had."""
