@@ -178,6 +178,8 @@ setup_test_packages() {
 setup_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1; }
 # Under which the example in C runs.
 setup_valgrind() { command -v valgrind >/dev/null || install_packages valgrind; }
+# Which reads the server's metrics, and checks the alerts.
+setup_prometheus() { command -v promtool >/dev/null || install_packages prometheus; }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
 # Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests
