@@ -3,11 +3,10 @@ function of the image's extents that makes operators: heights and widths are all
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import fn, math, types
-from ..convert import configuration, from_hf, from_hf_multimodal, multimodal
+from ..convert import from_hf, from_hf_multimodal, multimodal
 from ..convert import description as steps
 from ..convert.description import ConversionError
 from ..convert.fields import Fields, shown
@@ -38,15 +37,10 @@ def of(config):
 
 def _read(config):
     """The fields of a processor of text and images, and those of its image processor."""
-    if isinstance(config, (str, Path)):
-        return configuration.read_around(config), configuration.read(config)
     if isinstance(config, dict):
         return (config, config["image_processor"]) if config.get("image_processor") else ({}, config)
     values, _, _ = from_hf.given(config)
-    if not hasattr(config, "image_processor"):
-        return {}, values
-    kept = {name: getattr(config, name) for name in _FIELDS if hasattr(config, name)}
-    return {"processor_class": type(config).__name__} | kept, values
+    return from_hf.around(config, _FIELDS), values
 
 
 def _step(values, kind):
