@@ -2,6 +2,7 @@
 (tests/data/multimodal/make.py), and beside transformers itself, where it is installed."""
 
 import json
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -329,6 +330,17 @@ def test_a_processor_is_what_its_configuration_is(name, tmp_path):
         file.write_bytes(definitions.as_wav(definitions.sound(12345)))
     found = convert.prove(convert.transformers(tmp_path), [file])
     assert found.is_equal or name == "whisper-80" and found.outputs[0][1].largest <= LAST_BIT, str(found)
+
+
+def test_the_script_that_proves_all_presets(tmp_path):
+    pytest.importorskip("transformers", minversion="5")
+    script, rows = Path(__file__).parents[2] / "scripts" / "lib" / "prove_multimodal.py", tmp_path / "rows.json"
+    presets = ("pixtral", "qwen2-vl", "wav2vec2", "seamless-m4t")
+    command = [sys.executable, script, *presets, "--images", "14", "--pixels", "2000", "--sounds", "2", "--json", rows]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = json.loads(rows.read_text())
+    assert [row[3:6] for row in made["qwen2-vl"]] == [[11, 0, 0]] * 2 and set(made) == set(presets)
 
 
 def test_the_proof_of_a_sound_is_of_sounds(tmp_path):

@@ -4,6 +4,7 @@ sounds get the recorded answers of transformers, and a long video comes in parts
 import json
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -65,20 +66,19 @@ def client(server):
 
 def asked(client, model, files):
     """The answers to requests with a file each, all in flight together; an error in place of one that failed."""
-    stage, calls = convert.transformers(KINDS[model]).stage, []
-    for file in files:
+    stage = convert.transformers(KINDS[model]).stage
+
+    def one(file):
         given = triton.InferInput(stage.input, [1, len(file)], "UINT8")
         given.set_data_from_numpy(np.frombuffer(file, np.uint8)[None])
-        calls.append(client.async_infer(model, [given]))
-    found = []
-    for call in calls:
         try:
-            answer = call.get_result()
+            answer = client.infer(model, [given])
         except InferenceServerException as error:
-            found.append(error)
-            continue
-        found.append({name: answer.as_numpy(name)[0] for name in (stage.output, *stage.extras)})
-    return found
+            return error
+        return {name: answer.as_numpy(name)[0] for name in (stage.output, *stage.extras)}
+
+    with ThreadPoolExecutor(len(files)) as threads:
+        return list(threads.map(one, files))
 
 
 def check(found, recorded):

@@ -6,8 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 from .. import fn, math, types
-from ..convert import from_hf, from_hf_multimodal, multimodal
 from ..convert import description as steps
+from ..convert import from_hf, from_hf_multimodal, multimodal
 from ..convert.description import ConversionError
 from ..convert.fields import Fields, shown
 
@@ -130,7 +130,9 @@ def _pixtral(fields, values):
 
 
 def _rows_with_marks(rule, side, shape):
-    rows, columns = (each / side for each in _computed(rule, *_sides(shape)))
+    # In patches of a pixel: a side without any fails, as the resize to it does.
+    grid = fn.gesso.patch_grid(fn.stack(*_computed(rule, *_sides(shape))), patch_size=1)
+    rows, columns = (grid[axis] // side for axis in (1, 2))
     return rows * (columns + 1)
 
 
