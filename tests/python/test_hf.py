@@ -22,14 +22,26 @@ import converted  # noqa: E402
 import definitions  # noqa: E402
 
 SIZES = ((97, 61), (333, 500), (240, 200))
-MULTIMODAL = ("qwen2-vl", "qwen3-vl", "llava-next", "internvl", "pixtral", "gemma3")
+# Fields of processors in front of vision-language models, beside those that their class has.
+MULTIMODAL = (
+    *((name, {}) for name in ("qwen2-vl", "qwen3-vl", "llava-next", "internvl", "pixtral", "gemma3", "minicpm-v")),
+    *((name, {}) for name in ("idefics3", "smolvlm", "llama4")),
+    ("internvl", {"crop_to_patches": False}),
+    ("internvl", {"crop_to_patches": False, "size": {"height": 40, "width": 50}}),
+    ("pixtral", {"patch_size": 28}),
+    ("idefics3", {"return_row_col_info": True, "size": {"longest_edge": 128}, "max_image_size": {"longest_edge": 64}}),
+    ("smolvlm", {"do_image_splitting": False, "return_row_col_info": True, "do_pad": False}),
+    ("smolvlm", {"do_pad": False}),
+    ("llama4", {"do_normalize": False}),
+    ("minicpm-v", {"slice_mode": False}),
+)
 
 
 def rows():
     """Fields of processors: each class's own, some settings, and those in front of vision-language models."""
     settings = [(name, {}) for name in hf_classes.CLASSES] + list(converted.HF_SETTINGS)[::3]
     made = [{"image_processor_type": name, **hf_classes.CLASSES[name][1], **more} for name, more in settings]
-    return [*made, *(definitions.PROCESSORS[name] for name in MULTIMODAL)]
+    return [*made, *(definitions.PROCESSORS[name] | more for name, more in MULTIMODAL)]
 
 
 def picture(height, width):
@@ -52,6 +64,12 @@ def check(ours, other):
     assert type(ours) is type(other) and set(ours) == set(other)
     for name, expected in other.items():
         found = ours[name]
+        if isinstance(expected, list):
+            assert found == expected and type(found) is list, name
+            continue
+        if str(expected.dtype) == "torch.bfloat16":
+            assert found.dtype == expected.dtype, name
+            found, expected = found.float(), expected.float()
         assert (type(found), found.dtype, tuple(found.shape)) == (type(expected), expected.dtype, tuple(expected.shape))
         assert np.asarray(found).tobytes() == np.asarray(expected).tobytes(), name
 
@@ -59,6 +77,10 @@ def check(ours, other):
 @pytest.mark.parametrize("backend", ["torchvision", "pil"])
 @pytest.mark.parametrize("fields", rows(), ids=lambda fields: fields["image_processor_type"])
 def test_answers_are_those_of_transformers(fields, backend, pictures):
+    if fields["image_processor_type"] == "Llama4ImageProcessor" and backend == "pil":
+        with pytest.raises(ConversionError, match="by torchvision alone"):
+            ImageProcessor(fields, backend=backend)
+        return
     if fields["image_processor_type"] in converted.OF_TORCH_ALONE and backend == "pil":
         pytest.skip("signatures differ from version to version")
     if fields["image_processor_type"] == "VideoMAEImageProcessor":
@@ -70,11 +92,42 @@ def test_answers_are_those_of_transformers(fields, backend, pictures):
     kind = "pt" if backend == "torchvision" else "np"
     try:
         expected = other(pictures, return_tensors=kind)
-    except ValueError:
+    except (ValueError, RuntimeError):
         with pytest.raises(ValueError, match="different shapes"):
             ours(pictures, return_tensors=kind)
     else:
         check(ours(images=pictures, return_tensors=kind), expected)
+
+
+@pytest.mark.parametrize("more", [{}, {"do_pad": False}])
+def test_images_of_each_list_follow_one_another(more, pictures):
+    pytest.importorskip("torch")
+    sides = {"size": {"longest_edge": 128}, "max_image_size": {"longest_edge": 64}, "return_row_col_info": True}
+    fields = definitions.PROCESSORS["idefics3"] | sides | more
+    other, ours = theirs(fields), ImageProcessor(fields)
+    several = np.stack([np.asarray(pictures[0])] * 2)
+    for images in (
+        pictures[0],
+        [[pictures[0]], [pictures[0]]],
+        [pictures[:1], pictures[1:]],
+        [[], pictures[:2], pictures[2:]],
+        several,
+        [several, several],
+        [[np.asarray(image) for image in pictures]],
+    ):
+        try:
+            expected = other(images, return_tensors="pt")
+        except RuntimeError:
+            with pytest.raises(ValueError, match="different shapes"):
+                ours(images, return_tensors="pt")
+        else:
+            check(ours(images, return_tensors="pt"), expected)
+
+
+def test_bfloat16_is_of_torch_alone(pictures):
+    ours = ImageProcessor(definitions.PROCESSORS["llama4"])
+    with pytest.raises(ValueError, match="numpy has no bfloat16: expected 'pt'"):
+        ours(pictures, return_tensors="np")
 
 
 @pytest.mark.parametrize("name", ["ViTImageProcessor", "Qwen2VLImageProcessor", "DetrImageProcessor"])

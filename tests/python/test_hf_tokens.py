@@ -49,6 +49,13 @@ def test_prompts_have_as_many_tokens(name):
         assert make_tokens.written(processor, size) == count(token_definitions.as_header(*size)), size
 
 
+@pytest.mark.parametrize("name", ["pixtral", "mistral3"])
+def test_an_image_that_would_have_no_pixel_is_an_error(name):
+    """It becomes so thin that nothing is left of a side; transformers counts 0 tokens and fails when it resizes."""
+    with pytest.raises(ValueError, match="a side of 0 pixels"):
+        count_tokens(token_definitions.as_header(1, 16384), token_definitions.CONFIGS[name])
+
+
 def test_photos_count_as_they_are_shown(tmp_path):
     config, upright = token_definitions.CONFIGS["llava-next"], Image.new("RGB", (900, 300))
     turned = Image.Exif()

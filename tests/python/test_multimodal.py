@@ -2,6 +2,7 @@
 (tests/data/multimodal/make.py), and beside transformers itself, where it is installed."""
 
 import json
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -227,7 +228,7 @@ def test_the_program_is_plain_python():
         ("llava-next", {"size": {"height": [1], "width": [1]}}, "expected a square"),
         ("llava-next", {"image_grid_pinpoints": [[336, 500]]}, "multiples of 336"),
         ("llava-next", {"image_grid_pinpoints": [[336, 336]] * 600}, "multiples of 336"),
-        ("internvl", {"crop_to_patches": False}, "only images that are cut into tiles"),
+        ("internvl", {"crop_to_patches": False, "size": {"shortest_edge": 9}}, "or one number for both"),
         ("internvl", {"max_patches": 10_000}, "from 1 to 512"),
         ("internvl", {"min_patches": 12, "max_patches": 2}, "`max_patches` is 2"),
         ("whisper-80", {"dither": 0.1}, "noise is not added"),
@@ -268,6 +269,23 @@ def test_older_names_of_areas_are_read():
     older = {**definitions.PROCESSORS["qwen2-vl"], "size": dict(areas), **areas}
     newer = {**definitions.PROCESSORS["qwen2-vl"], "size": {"shortest_edge": 3136, "longest_edge": 100_352}}
     assert convert.transformers(older).stage == convert.transformers(newer).stage
+
+
+def test_patches_that_a_processor_merges_are_whole_groups(tmp_path):
+    fields = {**definitions.PROCESSORS["pixtral"], "patch_size": 14}
+    around = {"processor_class": "PixtralProcessor", "patch_size": 14, "spatial_merge_size": 2}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fields))
+    assert convert.transformers(tmp_path).stage == convert.transformers(fields).stage
+    (tmp_path / "processor_config.json").write_text(json.dumps(around))
+    assert convert.transformers(tmp_path).stage == convert.transformers(fields | {"patch_size": 28}).stage
+    (tmp_path / "processor_config.json").write_text(json.dumps(around | {"spatial_merge_size": 0}))
+    with pytest.raises(ConversionError, match="field `spatial_merge_size` of PixtralProcessor is 0"):
+        convert.transformers(tmp_path)
+    (tmp_path / "processor_config.json").write_text(json.dumps(around))
+    pytest.importorskip("transformers", minversion="5")
+    file = tmp_path / "file"
+    file.write_bytes(definitions.as_file(definitions.picture(99, 180)))
+    assert convert.prove(convert.transformers(tmp_path), [file]).is_equal
 
 
 def test_options_that_do_not_fit_are_errors():
@@ -312,6 +330,17 @@ def test_a_processor_is_what_its_configuration_is(name, tmp_path):
         file.write_bytes(definitions.as_wav(definitions.sound(12345)))
     found = convert.prove(convert.transformers(tmp_path), [file])
     assert found.is_equal or name == "whisper-80" and found.outputs[0][1].largest <= LAST_BIT, str(found)
+
+
+def test_the_script_that_proves_all_presets(tmp_path):
+    pytest.importorskip("transformers", minversion="5")
+    script, rows = Path(__file__).parents[2] / "scripts" / "lib" / "prove_multimodal.py", tmp_path / "rows.json"
+    presets = ("pixtral", "qwen2-vl", "wav2vec2", "seamless-m4t")
+    command = [sys.executable, script, *presets, "--images", "14", "--pixels", "2000", "--sounds", "2", "--json", rows]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = json.loads(rows.read_text())
+    assert [row[3:6] for row in made["qwen2-vl"]] == [[11, 0, 0]] * 2 and set(made) == set(presets)
 
 
 def test_the_proof_of_a_sound_is_of_sounds(tmp_path):

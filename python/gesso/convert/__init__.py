@@ -34,6 +34,7 @@ def transformers(processor, *, backend=None, **options):
     from . import conversion, from_hf, from_hf_multimodal
 
     values, backend, folder = from_hf.given(processor, backend)
+    values = from_hf_multimodal.as_called(values, from_hf.around(processor, ("patch_size", "spatial_merge_size")))
     reader = from_hf if from_hf_multimodal.class_of(values) is None else from_hf_multimodal
     return conversion.make(
         lambda pillow: reader.stage(values, backend, pillow),

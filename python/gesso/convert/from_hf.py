@@ -388,3 +388,16 @@ def given(processor, backend=None):
     values = json.loads(json.dumps(processor.to_dict(), default=str)) | {field: kind.__name__}
     usual = "torchvision" if is_video or kind.__name__.endswith("Fast") else "pil"
     return values, backend or getattr(processor, "backend", None) or usual, None
+
+
+def around(processor, names):
+    """What a processor of text and images says beside its image processor: `processor_class`, and those of the fields
+    `names` that it has. Empty of what is no such processor."""
+    if isinstance(processor, (str, Path)):
+        values = configuration.read_around(processor)
+    elif hasattr(processor, "image_processor"):
+        values = {name: getattr(processor, name) for name in names if hasattr(processor, name)}
+        values |= {"processor_class": type(processor).__name__}
+    else:
+        values = {}
+    return {name: value for name, value in values.items() if name in ("processor_class", *names)}

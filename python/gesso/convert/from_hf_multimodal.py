@@ -161,6 +161,16 @@ def stage(values, backend=None, pillow="pillow"):
     return Stage(title, from_hf.LOADS, whole, "pixel_values", extras, notes=(*reader.notes, *notes))
 
 
+def as_called(values, around):
+    """The fields of an image processor as the processor of text and images calls it, whose own fields are `around`:
+    Mistral 3's sides are whole groups of patches."""
+    if class_of(values) != "PixtralImageProcessor" or around.get("processor_class") != "PixtralProcessor":
+        return values
+    fields = Fields(around, "PixtralProcessor", {"patch_size": 16, "spatial_merge_size": 1})
+    patch, merge = (_whole(fields, name, most) for name, most in (("patch_size", 256), ("spatial_merge_size", 64)))
+    return values | {"patch_size": patch * merge}
+
+
 def _arithmetic(reader):
     return {"filter": reader.filter(), "arithmetic": "torchvision" if reader.is_torch else reader.pillow}
 
@@ -229,9 +239,10 @@ def _only_side(fields, name):
 
 
 def _internvl(fields, reader):
-    side = _only_side(fields, "size")
     if not fields.flag("crop_to_patches", False):
-        fields.fail("crop_to_patches", "only images that are cut into tiles are known: expected true")
+        fields.ignore("min_patches", "max_patches")
+        return [_whole_image(fields, reader)], [], (), ("There is no output `num_patches`, which is 1.",)
+    side = _only_side(fields, "size")
     least, most = (_whole(fields, name, _MOST_TILES) for name in ("min_patches", "max_patches"))
     if least > most:
         fields.fail("min_patches", f"`max_patches` is {most}: expected at most that")
@@ -256,14 +267,21 @@ def _pixtral(fields, reader):
     return resize, [], ("image_sizes",), ("Images of a request are not padded to the largest of them.",)
 
 
-def _gemma3(fields, reader):
+def _whole_image(fields, reader):
+    """The resize to a size that the fields say."""
     size = fields.take("size")
+    if is_side(size):
+        size = {"height": size, "width": size}
     if not isinstance(size, dict) or set(size) != {"height", "width"} or not all(map(is_side, size.values())):
-        fields.fail("size", f"expected `height` and `width`, each from 1 to {LARGEST_SIDE}")
+        fields.fail("size", f"expected `height` and `width`, each from 1 to {LARGEST_SIDE}, or one number for both")
+    return steps.Resize(sizes.Exact(size["height"], size["width"]), **_arithmetic(reader))
+
+
+def _gemma3(fields, reader):
+    resize = _whole_image(fields, reader)
     if fields.flag("do_pan_and_scan", False):
         fields.fail("do_pan_and_scan", "crops beside the image are not known: expected false")
     fields.ignore("pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops", "pan_and_scan_min_ratio_to_activate")
-    resize = steps.Resize(sizes.Exact(size["height"], size["width"]), **_arithmetic(reader))
     return [resize], [], (), ("There is no output `num_crops`, which is 0.",)
 
 
@@ -343,9 +361,11 @@ def reference(values, backend=None, folder=None):
     # numpy has no bfloat16.
     tensors = "pt" if kind == "llama4" else "np"
     types = {name: dtype for name, (dtype, _) in made.outputs.items()}
+    # A processor of text and images gives it to each call.
+    called = {name: values[name] for name in ("patch_size",) if kind == "pixtral" and name in values}
 
     def answer(path):
-        outputs = processor(load_image(str(path)), return_tensors=tensors)
+        outputs = processor(load_image(str(path)), return_tensors=tensors, **called)
         pixels = outputs[made.output]
         if kind == "llama4":
             pixels = pixels.float().numpy()

@@ -11,7 +11,7 @@ from ..convert import conversion, from_hf, from_hf_multimodal
 from ..convert.description import ConversionError
 from . import joining
 from .engines import gpu_of
-from .images import Reader
+from .images import Reader, counts_of
 from .variants import CLASSES, Variant, check_arguments
 
 # So many sets of fields are kept, as calls are alike.
@@ -57,13 +57,15 @@ class ImageProcessor:
         kind, gpu = joining.kind_of(return_tensors), gpu_of(device)
         variant = self._variant(fields)
         given = Reader(variant.makes_rgb, self.backend, input_data_format).read(images)
-        outputs = zip(*variant.run(given, gpu), strict=True)
-        joined = {}
-        for name, arrays in zip((variant.stage.output, *variant.stage.extras), outputs, strict=True):
-            follows = name == variant.stage.output and variant.name in joining.FOLLOWING
-            joined[name] = joining.join(kind, name, arrays, follows, variant.pads)
-        for name in joining.ZEROS.get(variant.name, ()):
-            joined[name] = kind.of(np.zeros(len(given), np.int64))
+        counts, outputs = counts_of(images), zip(*variant.run(given, gpu), strict=True)
+        joined = {
+            name: way(kind, name, arrays, counts)
+            for (name, way), arrays in zip(variant.ways.items(), outputs, strict=True)
+        }
+        if variant.is_bfloat16:
+            joined[variant.stage.output] = kind.bfloat16(joined[variant.stage.output])
+        for name, value in variant.constants.items():
+            joined[name] = kind.of(np.full(len(given), value, np.int64))
         utils = _extras.needed("transformers.image_processing_utils", "`gesso.hf.ImageProcessor`", "hf")
         return utils.BatchFeature(joined)
 

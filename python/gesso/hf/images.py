@@ -122,10 +122,23 @@ def _each(given):
     if isinstance(given, (list, tuple)):
         for value in given:
             yield from _each(value)
-    elif (isinstance(given, np.ndarray) or is_torch_tensor(given)) and given.ndim == _IMAGES:
+    elif _is_several(given):
         yield from given
     else:
         yield given
+
+
+def counts_of(given):
+    """How many images each list has: of a list of lists, or of several arrays of several images; else there is one
+    list with all of them."""
+    if isinstance(given, (list, tuple)) and given:
+        if all(isinstance(each, (list, tuple)) or _is_several(each) for each in given):
+            return [sum(1 for _ in _each(each)) for each in given]
+    return [sum(1 for _ in _each(given))]
+
+
+def _is_several(value):
+    return (isinstance(value, np.ndarray) or is_torch_tensor(value)) and value.ndim == _IMAGES
 
 
 def _file(path):

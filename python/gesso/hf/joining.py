@@ -1,18 +1,17 @@
 """Outputs of single images become the tensors of a request, as transformers joins them."""
 
+from functools import partial
+
 import numpy as np
 
 from .. import _extras
 from .._tensors.device_array import on_host
+from ..convert import multimodal
 
-#: Of which classes the rows of all images follow one another, in place of a dimension of images.
-FOLLOWING = ("Qwen2VLImageProcessor", "GotOcr2ImageProcessor")
 #: Which classes pad what they make of images to the largest of a request, if `do_pad` says so.
-PADDING = ("LlavaNextImageProcessor", "PixtralImageProcessor")
-#: Those in front of vision-language models of which it is known how answers of several images are joined.
-MULTIMODAL = (*FOLLOWING, *PADDING, "Gemma3ImageProcessor")
-#: Outputs that a class has and a stage does not: zeros, one for each image.
-ZEROS = {"Gemma3ImageProcessor": ("num_crops",)}
+PADDING = ("LlavaNextImageProcessor", "PixtralImageProcessor", "Idefics3ImageProcessor", "SmolVLMImageProcessor")
+#: Outputs of a class that a stage need not have: one number, the same for each image.
+CONSTANTS = {"Gemma3ImageProcessor": {"num_crops": 0}, "GotOcr2ImageProcessor": {"num_patches": 1}}
 
 
 class _Numpy:
@@ -28,6 +27,10 @@ class _Numpy:
     def zeros(shape, like):
         return np.zeros(shape, like.dtype)
 
+    @staticmethod
+    def bfloat16(_):
+        raise ValueError("argument `return_tensors` is 'np', and numpy has no bfloat16: expected 'pt'")
+
 
 class _Torch:
     """Tensors of torch, where the arrays are."""
@@ -42,6 +45,9 @@ class _Torch:
     def zeros(self, shape, like):
         return self._torch.zeros(shape, dtype=like.dtype, device=like.device)
 
+    def bfloat16(self, tensor):
+        return tensor.to(self._torch.bfloat16)
+
 
 def kind_of(return_tensors):
     """What makes tensors, by the argument `return_tensors`."""
@@ -51,14 +57,79 @@ def kind_of(return_tensors):
     return _Torch() if name == "pt" else _Numpy()
 
 
-def join(kind, name, arrays, follows, pads):
-    """One tensor of an output of all images."""
-    whole = _end_to_end(arrays) if follows else _side_by_side(arrays)
-    if whole is not None:
-        return kind.of(whole)
+# Each of these makes of an output of all images what transformers does. They are given `kind`, the output's name, an
+# array for each image, and how many images each list of the request has.
+
+
+def _stacked(kind, name, arrays, _, pads):
+    """One tensor with a dimension of images."""
+    whole = _side_by_side(arrays)
+    return _stack(kind, name, [kind.of(array) for array in arrays], pads) if whole is None else kind.of(whole)
+
+
+def _following(kind, _name, arrays, _):
+    """One tensor in which the rows of all images follow one another."""
+    whole = _end_to_end(arrays)
+    return _join(kind, [kind.of(array) for array in arrays]) if whole is None else kind.of(whole)
+
+
+def _strip(kind, _name, arrays, _):
+    """One strip of all images, as a tensor of one sample."""
+    return _join(kind, [kind.of(array) for array in arrays], -1)[None]
+
+
+def _of_lists(kind, name, arrays, counts, pads):
+    """One tensor with a dimension of lists; the rows of a list's images follow one another."""
     each = [kind.of(array) for array in arrays]
-    if follows:
-        return each[0] if len(each) == 1 else kind.join(each)
+    parts = [_join(kind, part) if part else each[0][:0] for part in _parts(each, counts)]
+    return _stack(kind, name, parts, pads)
+
+
+def _numbers(_kind, _name, arrays, _):
+    """No tensor: a list with numbers for each image."""
+    return [on_host(array).tolist() for array in arrays]
+
+
+def _numbers_of_lists(_kind, _name, arrays, counts):
+    """No tensor: a list for each list, with one number for each image."""
+    return _parts([int(on_host(array)[0]) for array in arrays], counts)
+
+
+# How outputs are joined that are not stacked, by the step that makes them.
+_WAYS = {
+    multimodal.MergedPatches: {"pixel_values": _following},
+    multimodal.RatioTiles: {"pixel_values": _following},
+    multimodal.LeastScaledTiles: {"pixel_values": _following},
+    multimodal.LongestSideTiles: {
+        **dict.fromkeys(("pixel_values", "pixel_attention_mask"), _of_lists),
+        **dict.fromkeys(("rows", "cols"), _numbers_of_lists),
+    },
+    multimodal.SliceStrip: {
+        "pixel_values": _strip,
+        "target_sizes": _following,
+        **dict.fromkeys(("grids", "num_patches_per_image"), _numbers),
+    },
+}
+
+
+def ways(stage, pads):
+    """What joins each output of a stage; `pads`: what is smaller than the largest of a request is padded with zeros."""
+    known = {name: way for step in stage.steps for name, way in _WAYS.get(type(step), {}).items()}
+    found = {name: known.get(name, _stacked) for name in (stage.output, *stage.extras)}
+    return {name: partial(way, pads=pads) if way in (_stacked, _of_lists) else way for name, way in found.items()}
+
+
+def _parts(values, counts):
+    """Lists of so many values each."""
+    ends = np.cumsum(counts)
+    return [values[end - count : end] for end, count in zip(ends, counts, strict=True)]
+
+
+def _join(kind, each, axis=0):
+    return each[0] if len(each) == 1 else kind.join(each, axis)
+
+
+def _stack(kind, name, each, pads):
     shapes = {tuple(one.shape) for one in each}
     if len(shapes) > 1:
         if not pads:

@@ -3,12 +3,11 @@ function of the image's extents that makes operators: heights and widths are all
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import fn, math, types
-from ..convert import configuration, from_hf, from_hf_multimodal, multimodal
 from ..convert import description as steps
+from ..convert import from_hf, from_hf_multimodal, multimodal
 from ..convert.description import ConversionError
 from ..convert.fields import Fields, shown
 
@@ -38,15 +37,10 @@ def of(config):
 
 def _read(config):
     """The fields of a processor of text and images, and those of its image processor."""
-    if isinstance(config, (str, Path)):
-        return configuration.read_around(config), configuration.read(config)
     if isinstance(config, dict):
         return (config, config["image_processor"]) if config.get("image_processor") else ({}, config)
     values, _, _ = from_hf.given(config)
-    if not hasattr(config, "image_processor"):
-        return {}, values
-    kept = {name: getattr(config, name) for name in _FIELDS if hasattr(config, name)}
-    return {"processor_class": type(config).__name__} | kept, values
+    return from_hf.around(config, _FIELDS), values
 
 
 def _step(values, kind):
@@ -136,7 +130,9 @@ def _pixtral(fields, values):
 
 
 def _rows_with_marks(rule, side, shape):
-    rows, columns = (each / side for each in _computed(rule, *_sides(shape)))
+    # In patches of a pixel: a side without any fails, as the resize to it does.
+    grid = fn.gesso.patch_grid(fn.stack(*_computed(rule, *_sides(shape))), patch_size=1)
+    rows, columns = (grid[axis] // side for axis in (1, 2))
     return rows * (columns + 1)
 
 

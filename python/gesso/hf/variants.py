@@ -7,16 +7,20 @@ from ..convert import description as steps
 from ..convert.description import ConversionError
 from ..convert.fields import Fields
 from .engines import LARGEST_BATCH, Engines
-from .joining import MULTIMODAL, PADDING
+from .joining import CONSTANTS, PADDING, ways
 
-CLASSES = {**hf_classes.CLASSES, **{name: from_hf_multimodal.CLASSES[name] for name in MULTIMODAL}}
+CLASSES = {
+    **hf_classes.CLASSES,
+    **{name: row for name, row in from_hf_multimodal.CLASSES.items() if name.endswith("ImageProcessor")},
+}
 # A field that a processor has for speed alone. Others without effect are no arguments of a call.
 _FOR_SPEED = "disable_grouping"
 
 
 class Variant:
     """One set of fields. `name` is the class's name without an ending, `stage` what is done with a file, `makes_rgb`
-    whether images of other colours become RGB, `pads` whether images are padded to the largest of a call."""
+    whether images of other colours become RGB, `ways` what joins each output of the images of a call, `constants`
+    outputs that are one number for each image, `is_bfloat16` whether pixels are bfloat16's."""
 
     def __init__(self, values, backend, pillow, num_threads):
         self._values, self._backend, self._pillow, self._num_threads = values, backend, pillow, num_threads
@@ -27,7 +31,13 @@ class Variant:
         fields = Fields(values, self.name, CLASSES[self.name][1], null_is_default=False)
         self.makes_rgb = fields.flag("do_convert_rgb", False)
         is_padded = self.name in PADDING and fields.flag("do_pad", False)
-        self.pads = is_padded or any(isinstance(step, steps.PadToLargest) for step in self.stage.steps)
+        pads = is_padded or any(isinstance(step, steps.PadToLargest) for step in self.stage.steps)
+        self.ways = ways(self.stage, pads)
+        known = CONSTANTS.get(self.name, {})
+        self.constants = {name: value for name, value in known.items() if name not in self.stage.extras}
+        self.is_bfloat16 = any(
+            isinstance(step, steps.Floats) and step.scaling == "bfloat16" for step in self.stage.steps
+        )
         self._engines, self._lock = {}, threading.Lock()
 
     def _described(self, pillow):
