@@ -9,6 +9,8 @@
 
 /** Answers to what the server asks about a backend before it places models. */
 typedef struct TRITONBACKEND_BackendAttribute TRITONBACKEND_BackendAttribute;
+/** What the server writes of one request where it traces. */
+typedef struct TRITONSERVER_InferenceTrace TRITONSERVER_InferenceTrace;
 /** A name and a value. */
 typedef struct TRITONSERVER_Parameter TRITONSERVER_Parameter;
 /** Metrics of one name on the server's metrics port. */
@@ -54,6 +56,13 @@ TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Reque
 TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags);
 /** Whether the client no longer waits for the request. */
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
+
+/** The trace of a request, which lives as long as the request; NULL where the server does not trace it. An error where
+ *  the server was built without tracing. */
+TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request* request, TRITONSERVER_InferenceTrace** trace);
+/** Adds an event, at a time by the clock of statistics. OpenTelemetry gets a span from `NAME_START` to `NAME_END`. */
+TRITONSERVER_Error* TRITONSERVER_InferenceTraceReportActivity(
+    TRITONSERVER_InferenceTrace* trace, uint64_t timestamp_ns, const char* activity_name);
 
 /** Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not
  *  know. */

@@ -3,6 +3,7 @@
 import os
 
 from contract_models import CASES, CLASSIFY, X, config, parameter, tensor
+from gesso import fn, pipeline_def, types
 from harness import wheel_path
 from recorded import cases, write_model
 
@@ -54,6 +55,13 @@ class TritonPythonModel:
                 answers.append(pb_utils.InferenceResponse(answer.output_tensors()))
         return answers
 """
+
+
+@pipeline_def(batch_size=4, num_threads=1, device_id=None)
+def told():
+    """Adds 1 where a sequence begins."""
+    x = fn.external_source(name="X", dtype=types.FLOAT, ndim=1)
+    return fn.cast(x + fn.external_source(name="FIRST", dtype=types.FLOAT, ndim=1), dtype=types.FLOAT, name="SUM")
 
 
 def python_model(folder, name, script, *lines):
@@ -109,6 +117,9 @@ def write_repository(folder):
     named = write("named", PLUS_ONE, "max_batch_size: 8", X)
     (named / "configs").mkdir()
     (named / "configs" / "small.pbtxt").write_text(config("max_batch_size: 2", X, backend="gesso"))
+    first = 'control_input [ { name: "FIRST" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] } ]'
+    batching = f"sequence_batching {{ max_sequence_idle_microseconds: 60000000 oldest {{ }} {first} }}"
+    write("told", told().serialize(), "max_batch_size: 4", ONE_INSTANCE, X, batching)
     for strategy in ("direct", "oldest"):
         batching = f"sequence_batching {{ max_sequence_idle_microseconds: 60000000 {strategy} {{ }} }}"
         write(f"sequence_{strategy}", PLUS_ONE, "max_batch_size: 4", ONE_INSTANCE, X, batching)

@@ -21,6 +21,8 @@ IMAGE = {"IMAGE": CLASSIFY.inputs["IMAGE"][0][None]}
 SPOILT = {"IMAGE": CLASSIFY.inputs["IMAGE"][0][None, :400]}
 # What the server itself says of a request, in the order of time.
 STAGES = ["REQUEST_START", "QUEUE_START", "COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END"]
+# What Gesso says.
+SPANS = ["gather", "decoders__Image + Resize", "CropMirrorNormalize", "answer"]
 ALERTS = ROOT / "packaging/prometheus"
 DASHBOARD = ROOT / "packaging/grafana/gesso.json"
 
@@ -32,6 +34,10 @@ def test_a_trace_tells_where_a_request_was(features):
     assert (found.request, found.model) == ("order 9", "plain")
     times = [found.times[stage] for stage in STAGES]
     assert times == sorted(times)
+    starts = [found.times[f"{span}_START"] for span in SPANS]
+    ends = [found.times[f"{span}_END"] for span in SPANS]
+    assert starts == sorted(starts) and all(start <= end for start, end in zip(starts, ends))
+    assert found.times["COMPUTE_START"] <= starts[0] and ends[-1] <= found.times["COMPUTE_END"]
 
 
 class Collector:
@@ -80,7 +86,8 @@ def test_opentelemetry_gets_the_spans_of_a_request(tmp_path):
     assert {span["traceId"] for span in collector.spans} == {trace}
     assert spans["InferRequest"]["parentSpanId"] == parent
     assert spans["plain"]["parentSpanId"] == spans["InferRequest"]["spanId"]
-    assert spans["compute"]["parentSpanId"] == spans["plain"]["spanId"]
+    for name in ("compute", *SPANS):
+        assert spans[name]["parentSpanId"] == spans["plain"]["spanId"]
 
 
 def prometheus(name="prometheus"):

@@ -121,6 +121,13 @@ def test_a_request_that_waited_too_long_is_refused_or_delayed(features, tmp_path
             np.testing.assert_array_equal(each.sum(), ROW + i + 1)
 
 
+def test_the_server_tells_a_pipeline_where_a_sequence_begins(features):
+    with Client("grpc", features) as client:
+        for i in range(3):
+            answer = client.infer("told", {"X": ROW}, sequence_id=5, sequence_start=i == 0, sequence_end=i == 2)
+            np.testing.assert_array_equal(answer.as_numpy("SUM"), ROW + (i == 0))
+
+
 @pytest.mark.parametrize("model", ["sequence_direct", "sequence_oldest"])
 def test_requests_of_a_sequence_are_answered_in_its_order(features, model):
     with Client("grpc", features) as client:

@@ -12,6 +12,8 @@ impl ModelConfig {
     ///
     /// - Inputs: those in the configuration keep their order, missing ones follow in lexicographic order. Outputs: by
     ///   position, configured names rename the pipeline's.
+    /// - An input that is missing, and that the server adds to the requests of a sequence, is `optional`: no client
+    ///   sends it.
     /// - `data_type` and `dims` where absent; a variable extent becomes concrete where the pipeline fixes it. In a
     ///   batched model a sample of rank 0 becomes `dims: [1]` with an empty `reshape`, as `dims` must not be empty.
     /// - An input whose requests name files (`files.NAME`) is of `TYPE_STRING`.
@@ -45,7 +47,8 @@ impl ModelConfig {
             self.max_batch_size = i64::try_from(facts.max_batch_size).unwrap_or(i64::MAX);
         }
         let batched = self.is_batched();
-        self.complete_inputs(facts, batched, &|name| settings.files.contains_key(name));
+        let controls = self.control_inputs()?;
+        self.complete_inputs(facts, batched, &controls, &|name| settings.files.contains_key(name));
         for (i, output) in facts.outputs.iter().enumerate() {
             if self.outputs.len() == i {
                 self.outputs.push(TensorConfig::named(&output.name));
@@ -61,7 +64,13 @@ impl ModelConfig {
         self.validate(facts).map(drop)
     }
 
-    fn complete_inputs(&mut self, facts: &Facts<'_>, batched: bool, names_files: &dyn Fn(&str) -> bool) {
+    fn complete_inputs(
+        &mut self,
+        facts: &Facts<'_>,
+        batched: bool,
+        controls: &[String],
+        names_files: &dyn Fn(&str) -> bool,
+    ) {
         let mut missing: Vec<&str> = Vec::new();
         for input in facts.inputs {
             if !self.inputs.iter().any(|tensor| tensor.name == input.name) {
@@ -69,7 +78,11 @@ impl ModelConfig {
             }
         }
         missing.sort_unstable();
-        self.inputs.extend(missing.into_iter().map(TensorConfig::named));
+        self.inputs.extend(missing.into_iter().map(|name| {
+            let mut tensor = TensorConfig::named(name);
+            tensor.optional = controls.iter().any(|control| control == name);
+            tensor
+        }));
         for input in facts.inputs {
             let fact = Fact::input(input);
             for tensor in self.inputs.iter_mut().filter(|tensor| tensor.name == input.name) {

@@ -161,6 +161,24 @@ impl ModelConfig {
         ))
     }
 
+    /// Names of the inputs that the server itself adds to the requests of a sequence.
+    fn control_inputs(&self) -> Result<Vec<String>> {
+        let Some(sequences) = read::object(&self.fields, "sequence_batching").context(in_config)? else {
+            return Ok(Vec::new());
+        };
+        let inputs = read::list(sequences, "control_input").context(in_config)?;
+        Ok(inputs.iter().filter_map(|input| Some(input.get("name")?.as_str()?.to_owned())).collect())
+    }
+
+    /// Whether the server is to keep a state for the requests of a sequence.
+    fn has_state(&self) -> Result<bool> {
+        let sequences = read::object(&self.fields, "sequence_batching").context(in_config)?;
+        Ok(match sequences {
+            Some(sequences) => !read::list(sequences, "state").context(in_config)?.is_empty(),
+            None => false,
+        })
+    }
+
     /// The model's `parameters`.
     ///
     /// # Errors

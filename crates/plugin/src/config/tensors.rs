@@ -186,6 +186,9 @@ impl TensorConfig {
         if self.allow_ragged_batch {
             fields.insert("allow_ragged_batch".to_owned(), true.into());
         }
+        if self.optional {
+            fields.insert("optional".to_owned(), true.into());
+        }
         Value::Object(fields)
     }
 

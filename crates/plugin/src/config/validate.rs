@@ -129,6 +129,11 @@ impl ModelConfig {
                 facts.max_batch_size
             )));
         }
+        if self.has_state()? {
+            return Err(Error::unsupported(
+                "`sequence_batching` has a `state`, but a pipeline keeps nothing from one request to the next",
+            ));
+        }
         if self.is_decoupled() && !facts.takes_videos {
             differences.push("the model is decoupled, but every request gets one response".to_owned());
         }

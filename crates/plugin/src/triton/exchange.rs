@@ -146,6 +146,10 @@ impl Claim {
         if let Err(error) = self.instance.report_request(&self.request, success, &times) {
             tracing::warn!("cannot report the statistics of a request: {error}");
         }
+        let trace = self.request.trace().filter(|_| success);
+        if let Some(Err(error)) = trace.map(|trace| trace.span("answer", compute_end, times.end)) {
+            tracing::debug!("cannot trace the answer to a request: {error}");
+        }
     }
 }
 

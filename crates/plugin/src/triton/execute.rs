@@ -15,6 +15,7 @@ mod gather;
 mod patience;
 mod respond;
 mod room;
+mod spans;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use gesso::limits;
 use gesso::pipeline::Failures;
 use patience::{Until, deferred_error};
 use respond::{RequestedOutputs, Responses};
+use spans::Span;
 
 /// Which samples come before those of a batch.
 pub(super) enum BatchOrder {
@@ -49,6 +51,8 @@ struct Ran {
     /// For each claim that is to be answered apart from the others: what it is expected to take, and its place in the
     /// batch.
     deferred: Vec<Option<(Duration, BatchSlot)>>,
+    /// What it spent its time with, if a claim is traced.
+    spans: Vec<Span>,
 }
 
 /// Answers every claim, or hands it over to the slow lane.
@@ -58,13 +62,14 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: BatchO
     }
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
-        let Ran { mut round, samples, deferred } =
+        let Ran { mut round, samples, deferred, spans } =
             run(lane, claims, std::mem::replace(&mut turn, BatchOrder::Next));
         if let Some(slow) = lane.slow.as_ref().filter(|_| deferred.iter().any(Option::is_none)) {
             slow.others.touch();
         }
         defer_slow(lane, claims, &mut round, deferred);
         round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
+        claims.iter().for_each(|claim| spans::report(claim, &spans));
         let (compute_start, compute_end) = round.compute;
         exchange::reply(claims, round);
         if samples == 0 {
@@ -115,6 +120,7 @@ fn defer_slow(
 
 /// Runs the claims that can be joined as one batch.
 fn run(lane: &mut Lane, claims: &[Claim], turn: BatchOrder) -> Ran {
+    let start = now();
     let Lane { model, pipeline, runner, seconds, device, slow, .. } = lane;
     let until =
         Until::new(claims.iter().map(Claim::start).min().unwrap_or(0), model.settings.quota.max_request());
@@ -187,7 +193,13 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: BatchOrder) -> Ran {
             (errors, samples)
         }
     };
-    Ran { round: Round { errors, compute: (compute_start, now()), last: true }, samples, deferred }
+    let compute = (compute_start, now());
+    let mut spans = Vec::new();
+    if samples > 0 && spans::are_wanted(claims) {
+        spans = spans::of_batch(&lane.pipeline, lane.runner.tally(), compute);
+        spans.insert(0, ("gather".to_owned(), start, compute_start));
+    }
+    Ran { round: Round { errors, compute, last: true }, samples, deferred, spans }
 }
 
 /// Why the request with these samples failed: the first of its samples that did by itself, or what failed the whole

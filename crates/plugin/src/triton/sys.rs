@@ -886,6 +886,12 @@ impl Required {
 pub struct TRITONBACKEND_BackendAttribute {
     _unused: [u8; 0],
 }
+#[doc = " What the server writes of one request where it traces."]
+#[repr(C)]
+#[derive(Debug)]
+pub struct TRITONSERVER_InferenceTrace {
+    _unused: [u8; 0],
+}
 #[doc = " A name and a value."]
 #[repr(C)]
 #[derive(Debug)]
@@ -971,6 +977,21 @@ pub struct Newer {
         ) -> *mut TRITONSERVER_Error,
         ::libloading::Error,
     >,
+    pub TRITONBACKEND_RequestTrace: Result<
+        unsafe extern "C" fn(
+            request: *mut TRITONBACKEND_Request,
+            trace: *mut *mut TRITONSERVER_InferenceTrace,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONSERVER_InferenceTraceReportActivity: Result<
+        unsafe extern "C" fn(
+            trace: *mut TRITONSERVER_InferenceTrace,
+            timestamp_ns: u64,
+            activity_name: *const ::std::os::raw::c_char,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
     pub TRITONSERVER_ParameterNew: Result<
         unsafe extern "C" fn(
             name: *const ::std::os::raw::c_char,
@@ -1036,6 +1057,10 @@ impl Newer {
             unsafe { __library.get(b"TRITONBACKEND_RequestFlags\0") }.map(|sym| *sym);
         let TRITONBACKEND_RequestIsCancelled =
             unsafe { __library.get(b"TRITONBACKEND_RequestIsCancelled\0") }.map(|sym| *sym);
+        let TRITONBACKEND_RequestTrace =
+            unsafe { __library.get(b"TRITONBACKEND_RequestTrace\0") }.map(|sym| *sym);
+        let TRITONSERVER_InferenceTraceReportActivity =
+            unsafe { __library.get(b"TRITONSERVER_InferenceTraceReportActivity\0") }.map(|sym| *sym);
         let TRITONSERVER_ParameterNew =
             unsafe { __library.get(b"TRITONSERVER_ParameterNew\0") }.map(|sym| *sym);
         let TRITONSERVER_ParameterDelete =
@@ -1055,6 +1080,8 @@ impl Newer {
             TRITONBACKEND_RequestCorrelationIdString,
             TRITONBACKEND_RequestFlags,
             TRITONBACKEND_RequestIsCancelled,
+            TRITONBACKEND_RequestTrace,
+            TRITONSERVER_InferenceTraceReportActivity,
             TRITONSERVER_ParameterNew,
             TRITONSERVER_ParameterDelete,
             TRITONSERVER_MetricFamilyNew,
@@ -1137,6 +1164,31 @@ impl Newer {
         unsafe {
             (self.TRITONBACKEND_RequestIsCancelled.as_ref().expect("Expected function, got error."))(
                 request, cancelled,
+            )
+        }
+    }
+    #[doc = " The trace of a request, which lives as long as the request; NULL where the server does not trace it. An error where\n  the server was built without tracing."]
+    pub unsafe fn TRITONBACKEND_RequestTrace(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        trace: *mut *mut TRITONSERVER_InferenceTrace,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONBACKEND_RequestTrace.as_ref().expect("Expected function, got error."))(request, trace)
+        }
+    }
+    #[doc = " Adds an event, at a time by the clock of statistics. OpenTelemetry gets a span from `NAME_START` to `NAME_END`."]
+    pub unsafe fn TRITONSERVER_InferenceTraceReportActivity(
+        &self,
+        trace: *mut TRITONSERVER_InferenceTrace,
+        timestamp_ns: u64,
+        activity_name: *const ::std::os::raw::c_char,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONSERVER_InferenceTraceReportActivity.as_ref().expect("Expected function, got error."))(
+                trace,
+                timestamp_ns,
+                activity_name,
             )
         }
     }

@@ -66,6 +66,20 @@ fn sequences_are_known() {
 }
 
 #[test]
+fn what_the_server_adds_to_a_sequence_is_optional() {
+    let mut fields = json!({ "max_batch_size": 4, "sequence_batching": {
+        "control_input": [{ "name": "Y", "control": [{ "kind": "CONTROL_SEQUENCE_START" }] }] } });
+    let done = completed(&fields, &two());
+    let optional = |i: usize| done["input"][i].get("optional").cloned();
+    assert_eq!((&done["input"][1]["name"], optional(1)), (&json!("Y"), Some(json!(true))));
+    assert_eq!((&done["input"][0]["name"], optional(0)), (&json!("X"), None));
+    fields["sequence_batching"]["state"] = json!([{ "input_name": "Y", "output_name": "A" }]);
+    let error = config(&fields).complete(&two().facts()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("`sequence_batching` has a `state`"), "{error}");
+}
+
+#[test]
 fn listed_inputs_keep_their_order_and_missing_ones_follow_sorted() {
     let mut tensors = two();
     tensors.inputs.push(input("B", DType::U8, 1));

@@ -18,6 +18,7 @@ mod model;
 mod request;
 mod response;
 mod server;
+mod trace;
 mod types;
 mod words;
 
@@ -32,6 +33,7 @@ pub use model::Model;
 pub use request::{Chunk, Client, Correlation, InSequence, Input, Request};
 pub use response::{NewResponse, Output, OutputMemory, Response};
 pub use server::Server;
+pub use trace::Trace;
 
 /// What a pointer of ours can be attached to. Only `state.rs` does: elsewhere the pointers could get mixed up.
 pub(in crate::triton) trait Slot {

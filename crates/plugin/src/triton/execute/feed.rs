@@ -16,6 +16,7 @@ use super::gather::separate;
 use super::patience::{One, Until};
 use super::respond::{RequestedOutputs, Responses};
 use super::room::Room;
+use super::spans;
 use crate::triton::api::{Times, now};
 use crate::triton::exchange::Claim;
 use crate::triton::lane::Lane;
@@ -118,7 +119,7 @@ fn feed(lane: &mut Lane, claim: &Claim, piece: Option<Piece>) -> Result<Fed> {
 
 /// Fills the open reply with the next batch; `None` where there is none.
 fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Option<Round>> {
-    let Lane { model, runner, seconds, device, .. } = lane;
+    let Lane { model, pipeline, runner, seconds, device, .. } = lane;
     let link = device.as_ref().map(|device| &device.link);
     if !is_wanted(claim) {
         return Err(cancelled());
@@ -136,6 +137,9 @@ fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Option
     let Some((responses, outcome)) = made else { return Ok(None) };
     model.metrics.ran(seconds, runner.tally());
     responses.copy_late(&outcome);
+    if spans::are_wanted(std::slice::from_ref(claim)) {
+        spans::report(claim, &spans::of_batch(pipeline, runner.tally(), (start, now())));
+    }
     match (0..samples).find_map(|i| outcome.failures.get(i)) {
         Some(error) => Err(error.clone()),
         None => Ok(Some(Round { samples, compute: (start, now()) })),
