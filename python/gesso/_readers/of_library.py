@@ -21,6 +21,25 @@ _FILE = {
     "case_sensitive_filter": ("BOOL", False),
 }
 _CAFFE = {"path": ("_STRING_VEC", None), "image_available": ("BOOL", True), "label_available": ("BOOL", True)}
+_COCO = {
+    "file_root": ("STRING", None),
+    "annotations_file": ("STRING", ""),
+    "preprocessed_annotations": ("STRING", ""),
+    "save_preprocessed_annotations": ("BOOL", False),
+    "save_preprocessed_annotations_dir": ("STRING", ""),
+    "images": ("_STRING_VEC", None),
+    "ltrb": ("BOOL", False),
+    "ratio": ("BOOL", False),
+    "skip_empty": ("BOOL", False),
+    "size_threshold": ("FLOAT", 0.1),
+    "include_iscrowd": ("BOOL", True),
+    "avoid_class_remapping": ("BOOL", False),
+    "image_ids": ("BOOL", False),
+    "save_img_ids": ("BOOL", False),
+    "polygon_masks": ("BOOL", False),
+    "pixelwise_masks": ("BOOL", False),
+    "masks": ("BOOL", False),
+}
 _CSV = {
     "file_list": ("STRING", None),
     "file_root": ("STRING", None),
@@ -188,6 +207,14 @@ class Caffe2(OfLibrary):
         get = node.values_of
         labels = {_NO_LABEL: 0, _SPARSE: 2, _WEIGHTED_SPARSE: 2}.get(get("label_type", _SINGLE), 1)
         return bool(get("image_available", True)) + labels + get("additional_inputs", 0) + bool(get("bbox"))
+
+
+class COCO(OfLibrary):
+    """Reads images with their boxes and classes. Outputs: the files' bytes, boxes `[n, 4]`, classes `[n]`, then what
+    was asked for."""
+
+    schema_name = "readers__COCO"
+    schema = named_schema = schema("readers__COCO", "Reads images with boxes, classes and masks.", _COCO, outputs=3)
 
 
 class Csv(OfLibrary):

@@ -90,8 +90,5 @@ class Definition:
         self._bytes = serialized
 
     def build_of_file(self, pipeline):
-        """Makes the graph of a file, if the interpreter runs operators of it; whether it does."""
-        if not file_graph.needs_graph(self.loaded):
-            return False
+        """Makes the graph of a file."""
         self.operators, self.outputs = file_graph.graph(pipeline, self.loaded, self._bytes)
-        return True
