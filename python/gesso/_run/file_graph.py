@@ -9,7 +9,6 @@ from .._authoring import schema as _schema
 from .._authoring import serialization
 from .._authoring.arguments import TypedValue
 from .._authoring.video_input import TARGET
-from .._readers import features
 from .._readers.file_read import Read
 from .._readers.of_library import TFRecord
 from .._readers.registry import OLD_NAMES, READERS
@@ -78,14 +77,12 @@ def _schema_of(name):
     return dataclasses.replace(found, name=name, alias="")
 
 
-def _reader(node, features_of):
+def _reader(node):
     """Makes what runs a node in the interpreter."""
     kind = _CLASSES[node.schema.name]
     kind = OlderVideo if kind is VideoResize else kind
     own = kind.schema.arguments
     keywords = {name: value.value for name, value in node.values.items() if name in own}
-    if kind is TFRecord:
-        keywords["features"] = features_of.get(node.name, {})
     operator = kind(device=node.device, **keywords)
     operator.display = node.operator.display
     node.operator = operator
@@ -166,13 +163,8 @@ def _on(edge, device):
     return edge if edge.device == device else DataNode(edge.name, device, edge.source, edge.index)
 
 
-def graph(pipeline, described, serialized):
+def graph(pipeline, described):
     """(operators, outputs) of a file."""
-    features_of = (
-        features.of_file(serialized)
-        if any(_CLASSES.get(entry["name"]) is TFRecord for entry in described["operators"])
-        else {}
-    )
     edges = {}
     inputs = sorted(described["inputs"], key=lambda entry: entry["place"] or 0)
     nodes = [_input(pipeline, entry, edges) for entry in inputs]
@@ -183,7 +175,7 @@ def graph(pipeline, described, serialized):
             continue
         if _CLASSES[entry["name"]] is VideoResize and node.outputs:
             nodes.append(_resize_of(node, entry, edges))
-        _reader(node, features_of)
+        _reader(node)
     missing = next((output["name"] for output in described["outputs"] if output["name"] not in edges), None)
     if missing is not None:
         raise RuntimeError(f"nothing in the file makes its output `{missing}`")

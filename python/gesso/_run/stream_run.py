@@ -3,11 +3,12 @@ interpreter alone has, as data sets that the library calls. Errors are those of 
 
 import functools
 
+from .._authoring import serialization
 from .._authoring.seeds import assign
 from .._native import library
 from .._native.callback_dataset import CallbackDataset
 from .._native.stream import StreamEngine
-from .._readers import damage, features
+from .._readers import damage
 from .._readers.library import unread
 from .native_readers import lanes
 from .python_nodes import failed, is_reader, is_source, read, stop
@@ -43,7 +44,7 @@ class StreamRun(Run):
         # It has one lane if it calls functions, one batch after the other.
         most = {"most": 1} if functions else {}
         self._engine = StreamEngine(
-            features.written(described(nodes, self._planned, parameters), natives),
+            serialization.write(described(nodes, self._planned, parameters)),
             *place,
             batch_size=self._batch_size,
             functions={**functions, **self._datasets},
