@@ -140,8 +140,8 @@ pub(super) fn load(folder: &str, wanted: &Wanted) -> Result<Images> {
     let tables = Tables { folder: folder.into() };
     let names = String::from_utf8(tables.content(NAMES)?)
         .map_err(|_| tables.wrong(NAMES, "it is no text, expected UTF-8"))?;
-    let mut found = Images::default();
-    found.images = names.lines().map(|name| Image { name: name.to_owned(), ..Default::default() }).collect();
+    let named = |name: &str| Image { name: name.to_owned(), ..Default::default() };
+    let mut found = Images { images: names.lines().map(named).collect(), ..Default::default() };
     let count = found.images.len();
     if count > limits::MAX_DATASET_SAMPLES {
         return Err(tables.wrong(NAMES, &format!("more than {} images", limits::MAX_DATASET_SAMPLES)));
