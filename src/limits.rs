@@ -111,6 +111,10 @@ pub const MAX_STREAM_BATCHES: usize = 1_024;
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 
+/// Crossings and pixels of the masks of one image of a data set (a second or two). Stops a thousand objects that each
+/// cover a huge image.
+pub const MAX_MASK_STEPS: u64 = 1 << 32;
+
 /// Pixels of a side of an image whose size comes as numbers. Stops products that no integer holds.
 pub const MAX_IMAGE_SIDE: usize = 1 << 24;
 

@@ -15,19 +15,18 @@ readers as iterators, random generators, checkpoints, devices and modes are here
 
 import functools
 import os
-import threading
 
 import numpy as np
 
 from . import fn as _fn
 from ._dynamic import batching as _batching
-from ._native.prepared_call import Array, Single, as_dense, with_layout
-from ._pipeline_def import pipeline_def
+from ._dynamic import plans as _plans
+from ._native.prepared_call import Array, as_dense
 from ._tensors.enums import dtype_of
 from ._tensors.feeding import to_array
 from ._tensors.tensor import TensorCPU
 
-_KEPT = 256
+_THREADS = 2
 # Operators that work along every dimension which no layout says to be channels.
 _FILTERS = ("gaussian_blur", "laplacian", "filter")
 _CHANNELS = (1, 3, 4)
@@ -35,48 +34,6 @@ _CHANNELS = (1, 3, 4)
 
 def _is_batch(value):
     return isinstance(value, (list, tuple)) and all(hasattr(element, "shape") for element in value) and len(value) > 0
-
-
-class _Plan:
-    """One operator, ready for inputs of one kind."""
-
-    def __init__(self, function, kinds, tensors, fixed, layouts, size, seed):
-        names = [f"input_{i}" for i in range(len(kinds))] + [f"argument_{name}" for name, *_ in tensors]
-        facts = [*kinds, *((dtype, ndim) for _, dtype, ndim in tensors)]
-
-        @pipeline_def(batch_size=size, num_threads=2, prefetch_queue_depth=1, seed=seed)
-        def define():
-            def source(i, layout=None):
-                return _fn.external_source(
-                    name=names[i], layout=layout, dtype=facts[i][0], ndim=facts[i][1], no_copy=True
-                )
-
-            inputs = [source(i, layouts[i]) for i in range(len(kinds))]
-            named = {name: source(len(kinds) + i) for i, (name, *_) in enumerate(tensors)}
-            results = function(*inputs, **named, **dict(fixed))
-            return tuple(results) if isinstance(results, (list, tuple)) else results
-
-        self._names, self._lock = names, threading.Lock()
-        self.single, self._pipeline = None, define()
-        try:
-            file = self._pipeline.serialize()
-        except RuntimeError:
-            # A function of the user's is in it.
-            return
-        self.single = Single(file, [(name, *fact) for name, fact in zip(names, facts)], size)
-
-    def run(self, batches):
-        """For each output a list of arrays."""
-        if self.single is not None:
-            return self.single.run(batches)
-        with self._lock:
-            outputs = self._pipeline.run(**dict(zip(self._names, batches)))
-        return [[with_layout(np.asarray(array), output.layout()) for array in output.arrays] for output in outputs]
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def _plan(_process, function, kinds, tensors, fixed, layouts, size, seed):
-    return _Plan(function, kinds, tensors, fixed, layouts, size, seed)
 
 
 def _hashable(value):
@@ -123,7 +80,7 @@ def _prepare(function, inputs, layout, seed, arguments):
     for name, value in sorted(arguments.items()) if len(arguments) > 1 else arguments.items():
         if isinstance(value, np.ndarray) or _is_batch(value):
             batches.append(_argument(value))
-            tensors.append((name, dtype_of(batches[-1][0]), batches[-1][0].ndim))
+            tensors.append(name)
         else:
             fixed.append((name, _hashable(value)))
     size = 1
@@ -136,15 +93,16 @@ def _prepare(function, inputs, layout, seed, arguments):
             size = len(batch)
     batches = [batch * size if len(batch) == 1 else batch for batch in batches]
     count = len(inputs)
-    kinds = tuple([(dtype_of(batch[0]), batch[0].ndim) for batch in batches[:count]])
-    layouts = tuple(layout) if isinstance(layout, (list, tuple)) else (layout, *(None,) * (count - 1))
-    layouts = tuple([given or _layout_of(value, function) for given, value in zip(layouts, inputs)])
-    return _plan(os.getpid(), function, kinds, tuple(tensors), tuple(fixed), layouts, size, seed), batches
+    layouts = list(layout) if isinstance(layout, (list, tuple)) else [layout, *(None,) * (count - 1)]
+    layouts = [given or _layout_of(value, function) for given, value in zip(layouts, inputs)]
+    layouts += [None] * (len(batches) - count)
+    kinds = tuple([(dtype_of(batch[0]), batch[0].ndim, at, "cpu") for batch, at in zip(batches, layouts)])
+    return _plans.kept(os.getpid(), function, kinds, tuple(tensors), tuple(fixed), size, None, _THREADS, seed), batches
 
 
 def _call(function, *inputs, layout=None, seed=None, **arguments):
     plan, batches = _prepare(function, inputs, layout, seed, arguments)
-    outputs = plan.run(batches)
+    outputs = plan.run_arrays(batches)
     if not any(map(_is_batch, inputs)):
         outputs = [arrays[0] if len(arrays) == 1 else arrays for arrays in outputs]
     return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -1,11 +1,11 @@
-"""`Pipeline`: DALI's names for what its parts do. The parts are in `_run.running`, the decorator in `_pipeline_def`."""
+"""`Pipeline`: DALI's names for what its parts do. The parts are in `_run.runner`, the decorator in `_pipeline_def`."""
 
 import inspect
 
 from . import _context
 from ._authoring import call_site, drawing
 from ._authoring.settings import OperatorConcurrency, Settings, StreamPolicy  # noqa: F401
-from ._run.running import Runner
+from ._run.runner import Runner
 from ._tensors.enums import DALIDataType
 from .data_node import DataNode  # noqa: F401
 
@@ -266,7 +266,7 @@ class Pipeline:
     def reader_meta(self, name=None):
         """What readers say of their data: of one, or of all by name."""
         self.build()
-        meta = self.runner.execution.reader_meta()
+        meta = self.runner.execution.run.reader_meta()
         if name is None:
             return meta
         if name not in meta:

@@ -307,7 +307,9 @@ fn value_count(value: &Value) -> usize {
 
 fn argument(stored: &StoredArgument, value: &Value) -> Result<Argument> {
     let name = shortened(&stored.name).escape_debug();
-    if ArgumentType::of(value) != stored.kind {
+    let is_feature = stored.kind == ArgumentType::Feature;
+    let kind = if is_feature { ArgumentType::String } else { stored.kind };
+    if ArgumentType::of(value) != kind || is_feature && !stored.list {
         return Err(Error::invalid(format!("argument `{name}` is not of the type that `stored` names")));
     }
     let count = value_count(value);
@@ -328,15 +330,75 @@ fn argument(stored: &StoredArgument, value: &Value) -> Result<Argument> {
             Value::Ints(values) => element.ints.extend(values.get(i)),
             Value::Floats(values) => element.floats.extend(values.get(i)),
             Value::Bools(values) => element.bools.extend(values.get(i)),
+            Value::Strings(values) if is_feature => {
+                element.extra_args =
+                    feature_parts(values.get(i).map_or("", String::as_str)).map_err(|what| {
+                        Error::invalid(format!("argument `{}`: {what}", stored.name.escape_debug()))
+                    })?;
+            }
             Value::Strings(values) => element.strings.extend(values.get(i).cloned()),
         }
-        element
+        Ok(element)
     };
     if !stored.list {
-        return Ok(element(0));
+        return element(0);
     }
-    let extra_args = (0..count).map(element).collect();
+    let extra_args = (0..count).map(element).collect::<Result<_>>()?;
     Ok(Argument { extra_args, is_vector: Some(true), ..made(stored.name.clone()) })
+}
+
+/// The parts of a feature in DALI's order, which matters.
+const PARTS: [&str; 5] = ["type", "has_shape", "shape", "partial_shape", "default_value"];
+
+/// The arguments that a feature is made of; `text` is an object of JSON with a list for each.
+fn feature_parts(text: &str) -> std::result::Result<Vec<Argument>, String> {
+    let told: BTreeMap<String, Vec<serde_json::Value>> =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(name) = told.keys().find(|name| !PARTS.contains(&name.as_str())) {
+        return Err(format!("a feature has no `{}`", shortened(name).escape_debug()));
+    }
+    let is_float = told.get("type").is_some_and(|kind| *kind == [serde_json::json!(2)]);
+    let parts = PARTS.into_iter().filter_map(|name| Some((name, told.get(name)?)));
+    parts.map(|(name, values)| feature_part(name, values, is_float)).collect()
+}
+
+fn feature_part(
+    name: &str,
+    values: &[serde_json::Value],
+    is_float: bool,
+) -> std::result::Result<Argument, String> {
+    let mut part = Argument { name: Some(name.to_owned()), is_vector: Some(false), ..Default::default() };
+    let wrong = |value: &serde_json::Value| format!("`{name}` of a feature has the value {value}");
+    for value in values {
+        let kind = match value {
+            // What JSON has no number for is a text.
+            serde_json::Value::String(text) if is_float && name == "default_value" => {
+                part.floats.push(text.parse().map_err(|_| wrong(value))?);
+                ArgumentType::Float
+            }
+            serde_json::Value::String(text) => {
+                part.strings.push(text.clone());
+                ArgumentType::String
+            }
+            serde_json::Value::Bool(value) => {
+                part.bools.push(*value);
+                ArgumentType::Bool
+            }
+            _ => match (value.as_i64(), value.as_f64()) {
+                (Some(value), _) => {
+                    part.ints.push(value);
+                    ArgumentType::Int64
+                }
+                (None, Some(value)) => {
+                    part.floats.push(value as f32);
+                    ArgumentType::Float
+                }
+                (None, None) => return Err(wrong(value)),
+            },
+        };
+        part.r#type = Some(kind.name().to_owned());
+    }
+    Ok(part)
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! COCO's annotation files (`instances.json`) as images with their objects. It must not know readers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::masks;
 use super::pieces::text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Layer, Result};
 use crate::limits;
 
 /// COCO's file. What of a shape is kept, `S` says.
@@ -61,29 +63,53 @@ enum Crowd {
 #[serde(untagged)]
 enum Shape {
     Polygons(Vec<Vec<f64>>),
-    Runs {
-        #[serde(rename = "counts")]
-        _counts: IgnoredAny,
-    },
+    Runs { counts: Counts },
 }
 
-/// The polygons of a shape, where these are kept.
-trait Polygons: DeserializeOwned {
-    fn polygons(&self) -> &[Vec<f64>];
+/// How long runs of pixels are, outside and inside in turn.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Counts {
+    Numbers(Vec<u32>),
+    Text(String),
+    Other(IgnoredAny),
 }
 
-impl Polygons for IgnoredAny {
-    fn polygons(&self) -> &[Vec<f64>] {
-        &[]
+impl Counts {
+    fn numbers(&self) -> std::result::Result<Cow<'_, [u32]>, String> {
+        match self {
+            Self::Numbers(numbers) => Ok(Cow::Borrowed(numbers)),
+            Self::Text(text) => masks::runs_of_text(text).map(Cow::Owned),
+            Self::Other(_) => {
+                Err("the runs of a mask are neither whole numbers of 32 bits nor a text".to_owned())
+            }
+        }
     }
 }
 
-impl Polygons for Shape {
+/// The parts of a shape, where these are kept.
+trait Parts: DeserializeOwned {
+    fn polygons(&self) -> &[Vec<f64>];
+    fn runs(&self) -> Option<&Counts>;
+}
+
+impl Parts for IgnoredAny {
     fn polygons(&self) -> &[Vec<f64>] {
-        match self {
-            Self::Polygons(polygons) => polygons,
-            Self::Runs { .. } => &[],
-        }
+        &[]
+    }
+
+    fn runs(&self) -> Option<&Counts> {
+        None
+    }
+}
+
+impl Parts for Shape {
+    fn polygons(&self) -> &[Vec<f64>] {
+        if let Self::Polygons(polygons) = self { polygons } else { &[] }
+    }
+
+    fn runs(&self) -> Option<&Counts> {
+        if let Self::Runs { counts } = self { Some(counts) } else { None }
     }
 }
 
@@ -102,15 +128,21 @@ pub(super) struct Wanted {
     pub(super) keeps_classes: bool,
     pub(super) skips_empty: bool,
     pub(super) has_polygons: bool,
+    /// Masks of pixels are made of polygons and of runs.
+    pub(super) has_pixels: bool,
 }
 
-/// An image, and where its objects and polygons are among all.
+/// An image, and where its objects and their parts are among all.
+#[derive(Default)]
 pub(super) struct Image {
     pub(super) name: String,
     pub(super) id: i32,
+    /// Width and height; none where no masks of pixels are made.
+    pub(super) size: [u32; 2],
     pub(super) objects: Range<usize>,
     pub(super) polygons: Range<usize>,
     pub(super) vertices: Range<usize>,
+    pub(super) runs: Range<usize>,
 }
 
 /// Images and their objects, one behind the other.
@@ -122,6 +154,15 @@ pub(super) struct Images {
     /// The object's number in its image, the first vertex and the one behind the last among those of the image.
     pub(super) polygons: Vec<[i32; 3]>,
     pub(super) vertices: Vec<[f32; 2]>,
+    pub(super) runs: Vec<Runs>,
+}
+
+/// A mask as runs of pixels.
+pub(super) struct Runs {
+    /// The object's number in its image.
+    pub(super) object: i32,
+    /// Pixels outside and inside in turn, column after column.
+    pub(super) counts: Vec<u32>,
 }
 
 /// What the file at `path` says of the images that are wanted.
@@ -130,15 +171,15 @@ pub(super) struct Images {
 /// A file that cannot be read, is not as COCO's are, or has numbers that do not fit.
 pub(super) fn load(path: &str, wanted: &Wanted) -> Result<Images> {
     let text = text(path)?;
-    let loaded = match wanted.has_polygons {
+    let loaded = match wanted.has_polygons || wanted.has_pixels {
         true => parsed::<Shape>(&text, wanted),
         false => parsed::<IgnoredAny>(&text, wanted),
     };
-    loaded.map_err(|what| Error::invalid(format!("the annotations `{path}`: {what}")))
+    loaded.map_err(|what| Error::invalid(what).context(Layer::File(path.to_owned())))
 }
 
 /// The same of a text, or what is wrong with it.
-fn parsed<S: Polygons>(text: &str, wanted: &Wanted) -> std::result::Result<Images, String> {
+fn parsed<S: Parts>(text: &str, wanted: &Wanted) -> std::result::Result<Images, String> {
     let content: Content<S> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let Content { mut images, annotations, categories } = content;
     let mut kinds: Vec<i64> = categories.iter().map(|category| category.id).collect();
@@ -189,7 +230,7 @@ impl Wanted {
 
 impl Images {
     /// Adds an image and its objects, or says what is wrong with them.
-    fn add<S: Polygons>(
+    fn add<S: Parts>(
         &mut self,
         info: Info,
         objects: &[Annotation<S>],
@@ -198,13 +239,14 @@ impl Images {
     ) -> std::result::Result<(), String> {
         let size = if wanted.is_ratio { [info.width as f32, info.height as f32] } else { [1.0; 2] };
         let (first, polygons, vertices) = (self.boxes.len(), self.polygons.len(), self.vertices.len());
+        let runs = self.runs.len();
         for object in objects.iter().filter(|object| wanted.keeps(object)) {
             let kind = object.category_id;
             let class = classes.get(&kind).and_then(|&class| i32::try_from(class).ok());
             self.labels.push(class.ok_or_else(|| format!("an object is of the unknown category {kind}"))?);
             self.boxes.push(wanted.made(object.bbox, size));
             let number = self.boxes.len() - first - 1;
-            for polygon in object.segmentation.iter().flat_map(Polygons::polygons) {
+            for polygon in object.segmentation.iter().flat_map(Parts::polygons) {
                 let begin = self.vertices.len() - vertices;
                 let (points, rest) = polygon.as_chunks::<2>();
                 if !rest.is_empty() {
@@ -217,6 +259,12 @@ impl Images {
                 };
                 self.polygons.push([number, begin, end]);
             }
+            if let (true, Some(counts)) =
+                (wanted.has_pixels, object.segmentation.as_ref().and_then(Parts::runs))
+            {
+                let number = i32::try_from(number).map_err(|_| "an image has too many objects".to_owned())?;
+                self.runs.push(Runs { object: number, counts: counts.numbers()?.into_owned() });
+            }
         }
         if wanted.skips_empty && self.boxes.len() == first {
             return Ok(());
@@ -226,10 +274,26 @@ impl Images {
         self.images.push(Image {
             name: info.file_name,
             id,
+            size: if wanted.has_pixels { whole([info.width, info.height])? } else { [0; 2] },
             objects: first..self.boxes.len(),
             polygons: polygons..self.polygons.len(),
             vertices: vertices..self.vertices.len(),
+            runs: runs..self.runs.len(),
         });
         Ok(())
     }
+}
+
+/// The size of an image, whose pixels are counted.
+fn whole(size: [f64; 2]) -> std::result::Result<[u32; 2], String> {
+    let is_size =
+        |&number: &f64| number.fract() == 0.0 && (0.0..=limits::MAX_IMAGE_SIDE as f64).contains(&number);
+    if size.iter().all(is_size) {
+        return Ok(size.map(|number| number as u32));
+    }
+    let [width, height] = size;
+    Err(format!(
+        "an image of {width} x {height} pixels, expected whole numbers up to {}",
+        limits::MAX_IMAGE_SIDE
+    ))
 }

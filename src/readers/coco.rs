@@ -1,13 +1,13 @@
-//! `readers.COCO`: images with the boxes, classes and polygons of their objects. Masks of pixels, and annotations that
-//! were saved, it does not read.
+//! `readers.COCO`: images with the boxes, classes, polygons and masks of their objects.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::annotations::{Images, Wanted, load};
+use super::annotations::{Image, Images, Wanted, load};
 use super::file::{read_file, strings};
+use super::masks::Masks;
 use super::stored::joined;
-use super::{Dataset, ReaderDef, Tensor, tensors};
+use super::{Dataset, ReaderDef, Tensor, annotations_saved, tensors};
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::operator::{ArgSpec, Args};
@@ -35,10 +35,11 @@ pub(super) const DEF: ReaderDef = ReaderDef {
         ArgSpec::bool("polygon_masks", "two more outputs: polygons of the objects, and their vertices")
             .or_bool(false),
         ArgSpec::bool("masks", "the older form of `polygon_masks`, which counts coordinates").or_bool(false),
-        ArgSpec::bool("pixelwise_masks", "not supported").or_bool(false),
-        ArgSpec::string("preprocessed_annotations", "not supported").or_string(""),
-        ArgSpec::bool("save_preprocessed_annotations", "not supported").or_bool(false),
-        ArgSpec::string("save_preprocessed_annotations_dir", "not supported").or_string(""),
+        ArgSpec::bool("pixelwise_masks", "one more output: the class of each pixel").or_bool(false),
+        ArgSpec::string("preprocessed_annotations", "folder of annotations that were saved").or_string(""),
+        ArgSpec::bool("save_preprocessed_annotations", "annotations are saved").or_bool(false),
+        ArgSpec::string("save_preprocessed_annotations_dir", "the folder that they are saved in")
+            .or_string(""),
     ],
     outputs,
     open,
@@ -47,6 +48,9 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     shuffles_list: true,
 };
 
+/// Arguments for annotations in COCO's own file alone.
+const OF_FILE: [&str; 4] = ["skip_empty", "ratio", "ltrb", "size_threshold"];
+
 fn has_ids(args: &Args) -> Result<bool> {
     Ok(args.bool("image_ids")? || args.bool("save_img_ids")?)
 }
@@ -54,22 +58,17 @@ fn has_ids(args: &Args) -> Result<bool> {
 fn has_polygons(args: &Args) -> Result<bool> {
     let [one, older] = [args.bool("polygon_masks")?, args.bool("masks")?];
     if one && older {
-        return Err(Error::invalid("`masks` and `polygon_masks` are set, expected one of them"));
+        return Err(Error::invalid(
+            "`masks` and `polygon_masks` are mutually exclusive; `masks` is the deprecated one",
+        ));
+    }
+    if (one || older) && args.bool("pixelwise_masks")? {
+        return Err(Error::invalid("`pixelwise_masks` and `polygon_masks` are mutually exclusive"));
     }
     Ok(one || older)
 }
 
 fn outputs(args: &Args) -> Result<Vec<ValueType>> {
-    for name in ["pixelwise_masks", "save_preprocessed_annotations"] {
-        if args.bool(name)? {
-            return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
-        }
-    }
-    for name in ["preprocessed_annotations", "save_preprocessed_annotations_dir"] {
-        if !args.string(name)?.is_empty() {
-            return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
-        }
-    }
     let known = |dtype, dims: &[Option<usize>]| ValueType {
         dtype: Some(dtype),
         dims: Some(dims.to_vec()),
@@ -80,15 +79,13 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
     if has_polygons(args)? {
         types.extend([known(DType::I32, &[None, Some(3)]), known(DType::F32, &[None, Some(2)])]);
     }
+    types.extend(args.bool("pixelwise_masks")?.then(|| known(DType::I32, &[None, None, Some(1)])));
     types.extend(has_ids(args)?.then(|| known(DType::I32, &[Some(1)])));
     Ok(types)
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let path = args.string("annotations_file")?;
-    if path.is_empty() {
-        return Err(Error::invalid("`annotations_file` is not given, expected a path"));
-    }
+    let (path, saved) = (args.string("annotations_file")?, args.string("preprocessed_annotations")?);
     let wanted = Wanted {
         images: strings(args, "images").filter(|names| !names.is_empty()),
         threshold: args.float("size_threshold")?,
@@ -98,8 +95,24 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         keeps_classes: args.bool("avoid_class_remapping")?,
         skips_empty: args.bool("skip_empty")?,
         has_polygons: has_polygons(args)?,
+        has_pixels: args.bool("pixelwise_masks")?,
     };
-    let mut found = load(path, &wanted)?;
+    let mut found = if !saved.is_empty() {
+        if let Some(name) = OF_FILE.iter().find(|name| args.has(name)) {
+            return Err(Error::invalid(format!(
+                "`{name}` cannot be given together with `preprocessed_annotations`: those are as they were saved"
+            )));
+        }
+        annotations_saved::load(saved, &wanted)?
+    } else if !path.is_empty() {
+        load(path, &wanted)?
+    } else {
+        return Err(Error::invalid("`annotations_file` or `preprocessed_annotations` must be provided"));
+    };
+    if args.bool("save_preprocessed_annotations")? {
+        let folder = args.string("save_preprocessed_annotations_dir")?;
+        annotations_saved::save(folder, &found, &wanted, has_ids(args)?)?;
+    }
     if args.bool("masks")? {
         for [_, first, end] in &mut found.polygons {
             (*first, *end) = (first.saturating_mul(2), end.saturating_mul(2));
@@ -109,7 +122,9 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         root: args.given_string("file_root")?.into_iter().collect(),
         found,
         has_polygons: wanted.has_polygons,
+        has_pixels: wanted.has_pixels,
         has_ids: has_ids(args)?,
+        is_ratio: wanted.is_ratio,
     }))
 }
 
@@ -117,7 +132,46 @@ struct Annotated {
     root: PathBuf,
     found: Images,
     has_polygons: bool,
+    has_pixels: bool,
     has_ids: bool,
+    /// Vertices are parts of the image's size.
+    is_ratio: bool,
+}
+
+impl Annotated {
+    /// The class of each pixel of an image.
+    fn pixels(&self, image: &Image, memory: &Arc<HostPool>) -> Result<Tensor> {
+        let classes = self.classes(image);
+        let classes =
+            classes.map_err(|what| Error::invalid(format!("masks of the image `{}`: {what}", image.name)))?;
+        let [width, height] = image.size.map(|side| side as usize);
+        tensors::shaped(Shape::from([height, width, 1]), &classes, memory)
+    }
+
+    fn classes(&self, image: &Image) -> std::result::Result<Vec<i32>, String> {
+        let mut masks = Masks::new(image.size)?;
+        let scale = if self.is_ratio { image.size.map(|side| side as f32) } else { [1.0; 2] };
+        let labels = self.found.labels.get(image.objects.clone()).unwrap_or_default();
+        let class = |object: i32| {
+            let label = usize::try_from(object).ok().and_then(|object| labels.get(object)).copied();
+            label.ok_or_else(|| format!("a mask is of object {object}, expected one of {}", labels.len()))
+        };
+        let vertices = self.found.vertices.get(image.vertices.clone()).unwrap_or_default();
+        for &[object, first, end] in self.found.polygons.get(image.polygons.clone()).unwrap_or_default() {
+            let [Ok(begin), Ok(behind)] = [first, end].map(usize::try_from) else {
+                return Err(format!("a polygon has the vertices {first} to {end}"));
+            };
+            let part = vertices.get(begin..behind).ok_or_else(|| {
+                format!("a polygon has the vertices {first} to {end}, and there are {}", vertices.len())
+            })?;
+            let part: Vec<[f32; 2]> = part.iter().map(|[x, y]| [x * scale[0], y * scale[1]]).collect();
+            masks.add_polygon(class(object)?, &part)?;
+        }
+        for runs in self.found.runs.get(image.runs.clone()).unwrap_or_default() {
+            masks.set_runs(class(runs.object)?, &runs.counts)?;
+        }
+        masks.classes()
+    }
 }
 
 impl Dataset for Annotated {
@@ -126,7 +180,7 @@ impl Dataset for Annotated {
     }
 
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
-        let Images { images, boxes, labels, polygons, vertices } = &self.found;
+        let Images { images, boxes, labels, polygons, vertices, .. } = &self.found;
         let image = images.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let file = read_file(&joined(&self.root, Path::new(&image.name)), memory)?;
         let boxes = boxes.get(image.objects.clone()).unwrap_or_default();
@@ -141,6 +195,9 @@ impl Dataset for Annotated {
             let (count, corners) = (polygons.len(), vertices.len());
             made.push(tensors::shaped(Shape::from([count, 3]), polygons.as_flattened(), memory)?);
             made.push(tensors::shaped(Shape::from([corners, 2]), vertices.as_flattened(), memory)?);
+        }
+        if self.has_pixels {
+            made.push(self.pixels(image, memory)?);
         }
         if self.has_ids {
             made.push(tensors::list(&[image.id], memory)?);
@@ -203,8 +260,10 @@ mod tests {
         assert_eq!(bytemuck::cast_slice::<u8, i32>(tensors[2].bytes.bytes()), [9, 4]);
         let names = Value::Strings(["x", "a.jpg", "a.jpg"].map(str::to_owned).to_vec());
         assert_eq!(opened("boxes", TEXT, &[("images", names)]).unwrap().count(), 2);
-        assert!(opened("boxes", TEXT, &[on("pixelwise_masks")]).is_err());
-        assert!(opened("boxes", TEXT, &[on("polygon_masks"), on("masks")]).is_err());
+        for other in ["masks", "pixelwise_masks"] {
+            let error = opened("boxes", TEXT, &[on("polygon_masks"), on(other)]).err().unwrap();
+            assert!(error.to_string().contains("mutually exclusive"), "{error}");
+        }
     }
 
     #[test]

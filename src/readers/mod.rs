@@ -9,7 +9,8 @@
 //! mxnet.rs      images and labels of RecordIO files                   records.rs  records and their index
 //! caffe.rs, caffe2.rs  images and labels of databases               lmdb.rs     where they are
 //! csv.rs        files and labels of a table                        sequence.rs, nemo_asr.rs  frames of folders, speech
-//! numpy.rs      arrays                    region.rs    parts of them   coco.rs, annotations.rs  images with boxes
+//! numpy.rs      arrays                    region.rs    parts of them
+//! coco.rs       images with objects       annotations.rs, annotations_saved.rs  which    masks.rs  masks of pixels
 //! pieces.rs     open files of many samples, and the bytes of one    pattern.rs  which names are wanted
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
 //! stored.rs     files that the program reads
@@ -19,6 +20,7 @@
 //! ```
 
 mod annotations;
+mod annotations_saved;
 mod caffe;
 mod caffe2;
 mod coco;
@@ -28,6 +30,7 @@ mod features;
 mod file;
 mod list;
 mod lmdb;
+mod masks;
 mod mxnet;
 mod nemo_asr;
 mod numpy;

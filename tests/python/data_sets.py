@@ -124,7 +124,6 @@ def caffe2(folder):
 
 
 def coco(folder):
-    """Boxes alone: the library reads no masks."""
     _annotations(folder)
     return ["a.json"], lambda: fn.readers.coco(
         file_root=str(folder), annotations_file=str(folder / "a.json"), ratio=True, image_ids=True
@@ -225,8 +224,22 @@ def frames(folder):
 
 
 # Those that the library reads by itself, and those that Python's libraries read.
-NATIVE = (webdataset, webdataset_with_index, records, mxnet, caffe, caffe2, coco, speech, arrays, lists, table, frames)
-IN_PYTHON = (coco_masks, astronomy)
+NATIVE = (
+    webdataset,
+    webdataset_with_index,
+    records,
+    mxnet,
+    caffe,
+    caffe2,
+    coco,
+    coco_masks,
+    speech,
+    arrays,
+    lists,
+    table,
+    frames,
+)
+IN_PYTHON = (astronomy,)
 
 
 def damaged(data, numbers):

@@ -3,7 +3,7 @@
 import numpy as np
 from gesso import Pipeline, pipeline_def
 from gesso._native.stream import StreamEngine
-from gesso._run import runner
+from gesso._run import native_readers
 
 # Orders that every kind of reader is read in.
 ORDERS = [
@@ -31,13 +31,13 @@ def of(define, batch_size=3, **settings):
 
 def runs_on(pipeline):
     pipeline.build()
-    return "library" if pipeline.runner.execution._run.__self__.is_read_by_library else "interpreter"
+    return "library" if pipeline.runner.execution.run.is_read_by_library else "interpreter"
 
 
 def interpreted(monkeypatch, make):
     """What `make` gives with readers in the interpreter."""
     with monkeypatch.context() as patch:
-        patch.setattr(runner.native_readers, "chosen", lambda *_: [])
+        patch.setattr(native_readers, "chosen", lambda *_: [])
         pipeline = make()
         assert runs_on(pipeline) == "interpreter"
     return pipeline

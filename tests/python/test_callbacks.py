@@ -130,7 +130,7 @@ def test_functions_run_in_order_in_a_thread_of_python(tmp_path):
     for _ in range(4):
         pipeline.run()
     assert order[:16] == [*range(8), *range(8)] and not any("Dummy" in name for name in threads)
-    assert pipeline.runner.execution._run.__self__.is_read_by_library
+    assert pipeline.runner.execution.run.is_read_by_library
 
 
 def test_functions_are_not_called_for_batches_before_a_checkpoint():

@@ -195,7 +195,7 @@ def test_record_io(tmp_path):
 )
 def test_annotations(tmp_path, wrong):
     (tmp_path / "a.json").write_text(wrong)
-    with pytest.raises(RuntimeError, match="Could not read the annotation file .*a.json: "):
+    with pytest.raises(RuntimeError, match="Could not read the file .*a.json`: "):
         pipeline(lambda: fn.readers.coco(file_root=str(tmp_path), annotations_file=str(tmp_path / "a.json"))).build()
 
 

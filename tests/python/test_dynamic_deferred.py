@@ -100,9 +100,9 @@ def test_the_plan_is_kept(files):
             return d.flip(d.resize(d.decoders.image(files), size=[31, 33]), horizontal=1).evaluate()
 
     chain()
-    before = plans._kept.cache_info().misses
+    before = plans.kept.cache_info().misses
     chain()
-    assert plans._kept.cache_info().misses == before
+    assert plans.kept.cache_info().misses == before
 
 
 def test_what_two_share_is_run_once(files, runs):
@@ -218,9 +218,9 @@ def test_random_operators_draw_when_they_are_called():
 def test_random_operators_need_no_plan_for_each_draw():
     rng = d.random.RNG(2)
     d.random.normal(shape=[3], rng=rng)
-    before = plans._kept.cache_info().misses
+    before = plans.kept.cache_info().misses
     values = {float(d.random.normal(shape=[1], rng=rng).item()) for _ in range(20)}
-    assert len(values) == 20 and plans._kept.cache_info().misses <= before + 1
+    assert len(values) == 20 and plans.kept.cache_info().misses <= before + 1
 
 
 def test_draws_are_independent():

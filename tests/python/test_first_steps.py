@@ -2,6 +2,7 @@
 mistakes that need a good answer."""
 
 import io
+import json
 import os
 import struct
 import subprocess
@@ -10,7 +11,6 @@ import sys
 import numpy as np
 import pytest
 from gesso import DataNode, Pipeline, TensorGPU, TensorListGPU, fn, pipeline_def, tfrecord
-from gesso._readers import features
 from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
 image = pytest.importorskip("PIL.Image")
@@ -168,10 +168,13 @@ def test_features_of_a_file_are_read_back(tmp_path):
         )
 
     file = define().serialize()
-    found = features.of_file(file)["t"]
-    assert {name: vars(feature) for name, feature in found.items()} == {
-        name: {**vars(feature), "default": feature.default} for name, feature in wanted.items()
-    }
+    told = Pipeline.deserialize(file).description()["operators"][0]["arguments"]
+    assert told["feature_names"] == list(wanted)
+    assert [json.loads(text) for text in told["features"]] == [
+        {"type": [0], "has_shape": [True], "shape": [1], "default_value": [-1]},
+        {"type": [2], "has_shape": [False], "shape": [], "partial_shape": [2], "default_value": [0.0]},
+        {"type": [1], "has_shape": [True], "shape": [], "default_value": ["none"]},
+    ]
     same(define(), Pipeline.deserialize(file))
     assert len(Pipeline.deserialize(file, batch_size=3).run()[1]) == 3
 

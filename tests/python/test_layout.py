@@ -88,7 +88,7 @@ MARKS = {"_is_pipeline_def", "_is_autoserialize"}
 
 def test_parts_of_a_pipeline_do_not_know_each_other():
     known = modules()
-    above = {"gesso.pipeline", RUN + "running", RUN + "runner"}
+    above = {"gesso.pipeline", RUN + "runner", RUN + "execution"}
     for part in PARTS:
         found = imported(part, known[part], known).keys() & (PARTS | above)
         assert not found, f"{part} imports {sorted(found)}"

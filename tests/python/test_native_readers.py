@@ -422,7 +422,7 @@ def images(tmp_path):
                 [drawn.random() * 40 for _ in range(2 * drawn.randrange(3, 6))] for _ in range(drawn.randrange(3))
             ]
             objects[-1]["segmentation"] = (
-                polygons if drawn.random() < 0.8 else {"counts": [1000, 1000], "size": [40, 50 + i]}
+                polygons if drawn.random() < 0.8 else {"counts": [1000, 1000 + 40 * i], "size": [40, 50 + i]}
             )
     drawn.shuffle(objects)
     (tmp_path / "all.json").write_text(
@@ -445,6 +445,7 @@ def test_images_with_boxes(images, monkeypatch, options):
         {"images": [], "polygon_masks": False, "save_img_ids": True},
         {"polygon_masks": True, "ratio": True, "image_ids": True},
         {"masks": True, "skip_empty": True, "include_iscrowd": False},
+        {"pixelwise_masks": True, "image_ids": True},
     ],
 )
 def test_boxes_of_images(images, monkeypatch, options):
@@ -457,9 +458,19 @@ def test_images_that_are_not_there(images, tmp_path, monkeypatch):
     assert errors and all("04.jpg" in text for text in errors)
 
 
-def test_masks_of_pixels_stay_in_the_interpreter(images):
-    for options in ({"pixelwise_masks": True}, {"pixelwise_masks": True, "image_ids": True}):
-        assert runs_on(of(lambda options=options: tuple(fn.readers.coco(**images, **options)))) == "interpreter"
+def test_annotations_that_were_saved(images, tmp_path, monkeypatch):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(folder)}
+    for masks in ("polygon_masks", "pixelwise_masks"):
+        made = of(lambda masks=masks: tuple(fn.readers.coco(**images, **saving, **{masks: True}, name="r")))
+        loaded = {"file_root": images["file_root"], "preprocessed_annotations": str(folder), masks: True}
+        again = of(lambda loaded=loaded: tuple(fn.readers.coco(**loaded, name="r")))
+        for _ in range(4):
+            assert contents(made.run()) == contents(again.run())
+    (folder / "counts.dat").write_bytes(b"\1\0\0\0\xff\xff\xff\x7f")
+    with pytest.raises(RuntimeError, match="Could not read .*counts.dat"):
+        of(lambda: tuple(fn.readers.coco(**loaded))).build()
 
 
 # --- files of pipelines

@@ -49,22 +49,18 @@ def modes(way):
         return ["plain", "ahead", "function"]
     if way["kind"] in NATIVE:
         return ["plain", "ahead", "function", *([] if "iterator" in way else ["fed"]), *loaded]
-    # From a file the library reads videos itself.
     return ["plain", *loaded] if way["kind"] == "video" else ["plain"]
 
 
 def runner(pipeline):
     """Who reads."""
-    run = pipeline.runner.execution.reader_meta.__self__
-    return "library" if getattr(run, "is_read_by_library", True) else "interpreter"
+    return "library" if pipeline.runner.execution.run.is_read_by_library else "interpreter"
 
 
 def expected_runner(way, mode):
     """What is to run them, so that none of the two is left out without notice; None: either."""
     if mode == "fed":
         return "interpreter"
-    if way["kind"] == "video" and mode == "loaded":
-        return "library"
     if "+" in way["kind"]:
         return None
     if way["kind"] not in NATIVE:

@@ -9,7 +9,6 @@ import wave
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, types
-from gesso._readers import masks
 
 
 def pipeline(make, batch_size=2, **settings):
@@ -73,20 +72,6 @@ def test_components_as_numbers(archive):
 
 
 # --- COCO
-
-
-def test_polygons_cover_what_is_inside_of_them():
-    inside = masks.of_polygon(np.float32([[1, 1], [4, 1], [4, 3], [1, 3]]), 5, 6).reshape(6, 5).T
-    wanted = np.zeros((5, 6), bool)
-    wanted[1:3, 1:4] = True
-    assert (inside == wanted).all()
-
-
-def test_runs_of_pixels():
-    assert masks.of_runs([2, 3, 1], 2, 3).tolist() == [False, False, True, True, True, False]
-    assert masks.runs_of_text("52203") == [5, 2, 2, 2, 5]
-    with pytest.raises(RuntimeError, match="6"):
-        masks.of_runs([2, 3], 2, 3)
 
 
 def test_masks_of_pixels_hold_classes(tmp_path):

@@ -8,11 +8,10 @@ import weakref
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def, types
-from gesso._authoring import serialization
 from gesso._native import library
 from gesso._native.callbacks import Callbacks
-from gesso._run import runner
-from gesso._run.graph_run import FedRun
+from gesso._run import native_readers, stream_run
+from gesso._run.fed_run import FedRun
 from gesso._threads.fork import Process
 
 FILES = 11
@@ -33,13 +32,13 @@ def of(define, batch_size=3, **settings):
 
 def runs_on(pipeline):
     pipeline.build()
-    return "library" if pipeline.runner.execution._run.__self__.is_read_by_library else "interpreter"
+    return "library" if pipeline.runner.execution.run.is_read_by_library else "interpreter"
 
 
 def interpreted(monkeypatch, make):
     """What `make` gives with readers in the interpreter."""
     with monkeypatch.context() as patch:
-        patch.setattr(runner.native_readers, "chosen", lambda *_: [])
+        patch.setattr(native_readers, "chosen", lambda *_: [])
         pipeline = make()
         assert runs_on(pipeline) == "interpreter"
     return pipeline
@@ -254,22 +253,23 @@ def test_images_at_the_end_of_epochs(folder):
     assert labels == [[0] * 4, [0, 0, 1, 1], [1, 1, 1, 1]]
 
 
-class Planned:
-    """In place of an engine: what the plan of a description reads and gives, and where."""
+def planned_for_gpu(serialized, functions):
+    """In place of an engine: what the plan of a file reads and gives, and where."""
+    pipeline = ctypes.c_void_p()
+    callbacks = Callbacks(functions or {}, Process())
+    callbacks.load(serialized, library.GPU, pipeline)
+    found = devices("input", pipeline), devices("output", pipeline)
+    library.library().gesso_pipeline_free(pipeline)
+    return found
 
-    def __init__(self, description, functions):
-        serialized, pipeline = serialization.write(description), ctypes.c_void_p()
-        callbacks = Callbacks(functions, Process())
-        callbacks.load(serialized, library.GPU, pipeline)
-        self.found = self._infos("input", pipeline), self._infos("output", pipeline)
-        library.library().gesso_pipeline_free(pipeline)
 
-    def _infos(self, kind, pipeline):
-        info, found = library.TensorInfo(struct_size=ctypes.sizeof(library.TensorInfo)), {}
-        for i in range(getattr(library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
-            library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
-            found[info.name.decode()] = "gpu" if info.device == library.GPU else "cpu"
-        return found
+def devices(kind, pipeline):
+    """Where the inputs or the outputs of a plan are, by their names."""
+    info, found = library.TensorInfo(struct_size=ctypes.sizeof(library.TensorInfo)), {}
+    for i in range(getattr(library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
+        library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
+        found[info.name.decode()] = "gpu" if info.device == library.GPU else "cpu"
+    return found
 
 
 def planned(define):
@@ -277,8 +277,10 @@ def planned(define):
     pipeline = of(define, device_id=0)
     pipeline.runner.define(pipeline)
     parts = pipeline.runner
-    graph = parts.definition.operators, parts.definition.outputs, {**parts.settings.fields(), "seed": 1}
-    return FedRun(*graph, Planned, 3, on_gpu=True)._engines.found
+    made = FedRun(
+        parts.definition, parts.settings, {**parts.settings.fields(), "seed": 1}, planned_for_gpu, on_gpu=True
+    )
+    return made._engines._engines[()]
 
 
 def test_a_plan_with_functions_leaves_on_a_gpu_what_is_wanted_there(folder):
@@ -324,7 +326,7 @@ def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
         return (data, labels, *drawn, *pixels)
 
     alone = of(define, 4)
-    monkeypatch.setattr(runner.native_readers, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
+    monkeypatch.setattr(stream_run, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
     together = of(define, 4)
     staged = interpreted(monkeypatch, lambda: of(define, 4))
     assert runs_on(alone) == "library" and runs_on(together) == "library"

@@ -1,5 +1,7 @@
 """Running: inputs of every kind, epochs, errors, outputs."""
 
+import threading
+
 import numpy as np
 import pytest
 from gesso import Pipeline, TensorCPU, TensorListCPU, fn, pipeline_def, types
@@ -223,3 +225,39 @@ def test_tensors_share_memory_with_numpy():
     with pytest.raises(RuntimeError, match="same shape"):
         batch.as_array()
     assert "shape=[(2, 3), (1, 3)]" in str(batch)
+
+
+# --- functions that feed
+
+
+@pytest.mark.parametrize("ahead, settings", [(1, {}), (3, {}), (1, {"exec_pipelined": False, "exec_async": False})])
+def test_sources_are_called_by_who_runs_the_pipeline_once_a_batch(ahead, settings):
+    """As DALI 2.4 does: programs see when they are called, by whom, and where what they raise comes out."""
+    calls, others = [], []
+
+    def source():
+        calls.append(threading.get_ident())
+        if len(calls) == 6:
+            raise ValueError("none")
+        return [np.int32([len(calls) - 1])] * 2
+
+    class Sources(Pipeline):
+        def iter_setup(self):
+            others.append("setup")
+
+    made = Sources(2, 1, None, prefetch_queue_depth=2 if settings else ahead, **settings)
+    with made:
+        made.set_outputs(fn.external_source(source), fn.external_source(lambda: others.append("other") or [0, 0]))
+    made.build()
+    assert calls == []
+    counts, found = [], []
+    for _ in range(6):
+        try:
+            found.append(made.run()[0].at(0).item())
+        except ValueError:
+            found.append("none")
+        counts.append(len(calls))
+    assert set(calls) == {threading.get_ident()}
+    assert counts[:3] == [ahead, ahead + 1, ahead + 2] and others[:2] == ["other", "setup"]
+    fails_at = 6 - ahead
+    assert found == [*range(fails_at), "none", *range(fails_at, 5)][:6]

@@ -434,7 +434,7 @@ def test_a_program_ends_while_a_batch_is_read_ahead(tmp_path):
 def test_rows_are_read_by_a_stream(table):
     made = pipeline(lambda: [fn.cast(output, dtype=types.FLOAT) for output in table()], 4)
     made.build()
-    assert type(made.runner.execution._run.__self__).__name__ == "StreamRun"
+    assert type(made.runner.execution.run).__name__ == "StreamRun"
     assert [made.run()[1].as_array().tolist() for _ in range(3)] == [
         [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3] for i in range(3)
     ]

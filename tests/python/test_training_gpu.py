@@ -52,7 +52,7 @@ def training(folder, device_id=0, settings=None, **options):
 
 def runs_on(pipeline):
     pipeline.build()
-    return "library" if pipeline.runner.execution._run.__self__.is_read_by_library else "interpreter"
+    return "library" if pipeline.runner.execution.run.is_read_by_library else "interpreter"
 
 
 def assert_alike(batch, other):
@@ -259,7 +259,7 @@ def test_batches_outlive_their_pipeline(folder):
 def test_outputs_on_the_host_if_that_is_asked_for(folder):
     pipeline = training(folder)
     pipeline.build()
-    engine = pipeline.runner.execution._run.__self__._sources._engine
+    engine = pipeline.runner.execution.run._engine
     engine._options.outputs_on_host = 1
     engine.restart(0, 0)
     arrays = engine.next().outputs[0][0]

@@ -48,15 +48,12 @@ class Videos:
         """Whether there may be a batch without another video."""
         return bool(self._waiting) or self._is_running
 
-    def next(self, beside=()):
-        """The next batch, as `StreamEngine.run` gives it; `beside` are pairs of a name and a batch that goes with
-        it."""
+    def next(self):
+        """The next batch, as `StreamEngine.run` gives it."""
         while True:
             if not self._is_running:
                 if not self._waiting:
                     raise RuntimeError(NO_DATA.format(self._name))
-                for name, batch in beside:
-                    self._stream.feed(name, batch)
                 self._stream.feed_kept(self._name, self._waiting.popleft())
                 self._is_running = True
             try:

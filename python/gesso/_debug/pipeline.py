@@ -6,7 +6,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from .. import _context
-from .._run.running import Runner
+from .._run.runner import Runner
+from .._run.runs import Run
 from .._threads.interrupts import let
 from ..pipeline import Pipeline
 from .calls import Calls
@@ -16,16 +17,23 @@ _KEPT = ("batch_size", "num_threads", "device_id", "on_error", "gpu_multiprocess
 _NO_GRAPH = "a pipeline in debug mode has no graph: each run of its definition may be another one. Leave out `debug=True` to {}."
 
 
-class _Execution:
-    """What `Pipeline` asks of something that runs. `meta`: what readers say."""
-
-    inputs: dict = {}
-    restart = None
+class _Readers(Run):
+    """What `meta` says of readers; their operators run one by one."""
 
     def __init__(self, meta):
-        self.reader_meta, self.outputs = meta, ()
-        self.reader_left = self.reader_history = lambda *_: {}
-        self.process = self
+        self.reader_meta = meta
+
+    def reader_left(self):
+        return {}
+
+
+class _Execution:
+    """What `Pipeline` asks of something that runs."""
+
+    inputs: dict = {}
+
+    def __init__(self, meta):
+        self.run, self.outputs, self.process = _Readers(meta), (), self
 
     def check(self, what):
         """Nothing: each operator looks whether its process was forked."""
@@ -52,6 +60,9 @@ class _AtOnce(Runner):
 
     def checkpoint(self, iterator_data=""):
         raise RuntimeError(_NO_GRAPH.format("save checkpoints"))
+
+    def restart(self):
+        raise RuntimeError(_NO_GRAPH.format("begin an epoch of the readers in the middle of one"))
 
     def start_workers(self, pipeline):
         """Nothing: sources are called here."""

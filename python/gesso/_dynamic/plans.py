@@ -5,10 +5,12 @@ import functools
 import os
 import threading
 
+import numpy as np
+
 from .. import fn as _fn
 from .._authoring import arithmetic
 from .._native.library import GessoError
-from .._native.prepared_call import Single, as_dense
+from .._native.prepared_call import PreparedCall, as_dense, with_layout
 from .._pipeline_def import pipeline_def
 from .._tensors.device_array import on_host
 from .._tensors.enums import DALIDataType
@@ -27,11 +29,11 @@ _NUMBERS = {DALIDataType.DATA_TYPE, DALIDataType.IMAGE_TYPE, DALIDataType.INTERP
 class _Plan:
     """A function of nodes for inputs of these kinds: (name, dtype, ndim, layout, device) each."""
 
-    def __init__(self, function, kinds, names, fixed, size, device_id, threads):
+    def __init__(self, function, kinds, names, fixed, size, device_id, threads, seed=SEED):
         labels = [f"input_{i}" for i in range(len(kinds))]
         count = len(kinds) - len(names)
 
-        @pipeline_def(batch_size=size, num_threads=threads, device_id=device_id, prefetch_queue_depth=1, seed=SEED)
+        @pipeline_def(batch_size=size, num_threads=threads, device_id=device_id, prefetch_queue_depth=1, seed=seed)
         def define():
             nodes = [
                 _fn.external_source(
@@ -44,7 +46,7 @@ class _Plan:
                 results = tuple(results.values())
             return tuple(results) if isinstance(results, (list, tuple)) else results
 
-        self._labels, self._lock, self._single, self._size = labels, threading.Lock(), None, size
+        self._labels, self._lock, self.prepared = labels, threading.Lock(), None
         self._pipeline = define()
         if device_id is None and not getattr(function, "only_in_python", False):
             try:
@@ -53,19 +55,21 @@ class _Plan:
                 # A function of the user's is in it.
                 return
             inputs = [(label, dtype, ndim) for label, (dtype, ndim, _, _) in zip(labels, kinds)]
-            self._single = Single(file, inputs, size, threads)
+            self.prepared = PreparedCall(file, inputs, size, threads)
 
     def run(self, batches, position=None):
         """The outputs, lists of tensors, for inputs of the kinds. `position`: where in the random numbers of `SEED` its
         operators begin."""
-        if self._single is not None:
+        if self.prepared is not None:
             arrays = [[as_dense(on_host(array)) for array in batch._data] for batch in batches]
-            return [TensorListCPU._of(made, layout) for made, layout in self._single.run_with_layouts(arrays, position)]
+            return [
+                TensorListCPU._of(made, layout) for made, layout in self.prepared.run_with_layouts(arrays, position)
+            ]
         with self._lock:
             try:
                 if position is not None:
                     self._pipeline.build()
-                    self._pipeline.runner.execution.go_on(position)
+                    self._pipeline.runner.execution.run.go_on(position)
                 return list(self._pipeline.run(**dict(zip(self._labels, map(_as_numbers, batches)))))
             except RuntimeError as error:
                 # It names the line that the plan was made for, which need not be the one that called.
@@ -74,6 +78,14 @@ class _Plan:
                     # A new one: a pipeline that cannot be built gives the same object again.
                     raise GessoError(plain.text, plain.status) from None
                 raise
+
+    def run_arrays(self, batches):
+        """For each output a list of arrays; `batches` are lists of dense arrays of the kinds."""
+        if self.prepared is not None:
+            return self.prepared.run(batches)
+        with self._lock:
+            outputs = self._pipeline.run(**dict(zip(self._labels, batches)))
+        return [[with_layout(np.asarray(array), output.layout()) for array in output.arrays] for output in outputs]
 
 
 def _as_numbers(batch):
@@ -84,7 +96,8 @@ def _as_numbers(batch):
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _kept(_process, *facts):
+def kept(_process, *facts):
+    """The plan of these facts, of which each process has its own."""
     return _Plan(*facts)
 
 
@@ -104,7 +117,7 @@ def run(function, batches, named, fixed, size, device_id=None, threads=2, positi
         ]
     )
     facts = (function, kinds, tuple(named), fixed, size, device_id, threads)
-    return _kept(os.getpid(), *facts).run(every, position)
+    return kept(os.getpid(), *facts).run(every, position)
 
 
 def moved_node(node):

@@ -31,7 +31,7 @@ def with_layout(array, layout):
     return array
 
 
-class Single:
+class PreparedCall:
     """Runs one file. `inputs`: name, `DALIDataType` and rank of each; `size` samples a batch."""
 
     def __init__(self, serialized, inputs, size, num_threads=2):

@@ -142,12 +142,6 @@ class StreamEngine:
             except _library.GessoError:
                 pass
 
-    def feed(self, name, batch):
-        """Gives an input a batch: of a video, or of what stands beside it."""
-        given, keep = structures([(name, batch)])
-        _library.call("gesso_stream_feed", self._stream(), len(batch.arrays), given)
-        del keep
-
     def feed_kept(self, name, batch):
         """Gives an input a video, which nobody changes before the stream has ended."""
         given, self._kept = structures([(name, batch)])

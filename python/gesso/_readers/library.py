@@ -6,7 +6,7 @@ from .._authoring import serialization
 from .._native import store
 from .._native.dataset import Dataset
 from .._native.library import GessoError
-from . import features, storage
+from . import storage
 from .source import Reader
 
 # What the system's messages end with.
@@ -47,7 +47,7 @@ class Samples:
         # A `sampler` and its like are matters of the order.
         description = serialization.describe([_Alone(node)], outputs, _settings(node).fields(), is_whole=False)
         try:
-            self._dataset = Dataset(features.written(description, [node]), len(outputs), node.pipeline.formats)
+            self._dataset = Dataset(serialization.write(description), len(outputs), node.pipeline.formats)
         except GessoError as error:
             raise (unread(error.text) if error.text.file else RuntimeError(str(error))) from error
         self.size, self.groups = self._dataset.size, self._dataset.groups

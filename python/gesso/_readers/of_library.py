@@ -1,10 +1,13 @@
 """The readers that the library has, with their arguments: those of files, archives, records and databases."""
 
 import dataclasses
+import json
+import math
 
 from .. import _context
+from .._authoring.arguments import TypedValue
 from .._tensors.enums import DALIDataType
-from ..tfrecord import Feature
+from ..tfrecord import Feature, float32, int64, string
 from .library import OfLibrary
 from .source import schema
 
@@ -21,6 +24,25 @@ _FILE = {
     "case_sensitive_filter": ("BOOL", False),
 }
 _CAFFE = {"path": ("_STRING_VEC", None), "image_available": ("BOOL", True), "label_available": ("BOOL", True)}
+_COCO = {
+    "file_root": ("STRING", None),
+    "annotations_file": ("STRING", ""),
+    "preprocessed_annotations": ("STRING", ""),
+    "save_preprocessed_annotations": ("BOOL", False),
+    "save_preprocessed_annotations_dir": ("STRING", ""),
+    "images": ("_STRING_VEC", None),
+    "ltrb": ("BOOL", False),
+    "ratio": ("BOOL", False),
+    "skip_empty": ("BOOL", False),
+    "size_threshold": ("FLOAT", 0.1),
+    "include_iscrowd": ("BOOL", True),
+    "avoid_class_remapping": ("BOOL", False),
+    "image_ids": ("BOOL", False),
+    "save_img_ids": ("BOOL", False),
+    "polygon_masks": ("BOOL", False),
+    "pixelwise_masks": ("BOOL", False),
+    "masks": ("BOOL", False),
+}
 _CSV = {
     "file_list": ("STRING", None),
     "file_root": ("STRING", None),
@@ -64,6 +86,8 @@ _NUMPY = {
     "out_of_bounds_policy": ("STRING", "error"),
     "fill_value": ("FLOAT", 0.0),
 }
+# The types of features, as files number them.
+_FEATURES = (int64, string, float32)
 # Those that may have a value for each sample.
 _REGION = ("roi_start", "rel_roi_start", "roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 # What `label_type` of Caffe2's databases says.
@@ -131,6 +155,8 @@ class TFRecord(OfLibrary):
                     f"`{_context.package}.tfrecord.FixedLenFeature` or `{_context.package}.tfrecord.VarLenFeature` to define the features to "
                     "extract."
                 )
+        self.values["feature_names"] = TypedValue("string", True, list(self.features))
+        self.values["features"] = TypedValue("TFRecord", True, [_told(one) for one in self.features.values()])
 
     def __call__(self, *inputs, **keywords):
         outputs = super().__call__(*inputs, **keywords)
@@ -139,6 +165,22 @@ class TFRecord(OfLibrary):
 
     def output_count(self, node):
         return len(self.features)
+
+
+def _told(feature):
+    """A feature as the library tells it: an object of JSON, with a list for each of its parts."""
+    kind, shape = _FEATURES.index(feature.dtype), feature.shape
+    parts = {"type": [kind], "has_shape": [shape is not None], "shape": _extents(shape)}
+    if feature.partial_shape is not None:
+        parts["partial_shape"] = _extents(feature.partial_shape)
+    default = (int, str, float)[kind](feature.default or (0, "", 0.0)[kind])
+    # JSON has no other numbers.
+    parts["default_value"] = [str(default) if kind == 2 and not math.isfinite(default) else default]
+    return json.dumps(parts)
+
+
+def _extents(shape):
+    return [int(extent) for extent in ([shape] if isinstance(shape, int) else shape or ())]
 
 
 class MXNet(OfLibrary):
@@ -188,6 +230,14 @@ class Caffe2(OfLibrary):
         get = node.values_of
         labels = {_NO_LABEL: 0, _SPARSE: 2, _WEIGHTED_SPARSE: 2}.get(get("label_type", _SINGLE), 1)
         return bool(get("image_available", True)) + labels + get("additional_inputs", 0) + bool(get("bbox"))
+
+
+class COCO(OfLibrary):
+    """Reads images with their boxes and classes. Outputs: the files' bytes, boxes `[n, 4]`, classes `[n]`, then what
+    was asked for."""
+
+    schema_name = "readers__COCO"
+    schema = named_schema = schema("readers__COCO", "Reads images with boxes, classes and masks.", _COCO, outputs=3)
 
 
 class Csv(OfLibrary):

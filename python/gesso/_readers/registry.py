@@ -1,10 +1,9 @@
 """All readers, by their names in files. One that the library has itself comes from there."""
 
-from .coco import COCO
 from .file_read import Read
 from .fits import Fits
 from .hdf5 import HDF5
-from .of_library import Caffe, Caffe2, Csv, File, MXNet, NemoAsr, Numpy, Sequence, TFRecord, Webdataset
+from .of_library import COCO, Caffe, Caffe2, Csv, File, MXNet, NemoAsr, Numpy, Sequence, TFRecord, Webdataset
 from .parquet import Parquet
 from .video import OlderVideo, Video, VideoResize
 

@@ -111,7 +111,7 @@ class VideoResize(OlderVideo):
     schema = named_schema = _resized()
 
     def __init__(self, *, device="cpu", **keywords):
-        resizing, reading = self._divided(keywords)
+        resizing, reading = self.divided(keywords)
         shown = {name: reading[name] for name in ("_module", "_display_name") if name in reading}
         self._reader, self._resize = (
             OlderVideo(device=device, **reading),
@@ -119,14 +119,15 @@ class VideoResize(OlderVideo):
         )
 
     def __call__(self, *inputs, **keywords):
-        resizing, reading = self._divided(keywords)
+        resizing, reading = self.divided(keywords)
         outputs = self._reader(*inputs, **reading)
         frames, *rest = outputs if isinstance(outputs, list) else [outputs]
         resized = self._resize(frames, **resizing)
         return [resized, *rest] if rest else resized
 
     @staticmethod
-    def _divided(keywords):
+    def divided(keywords):
+        """The arguments of `resize`, and the others."""
         of_resize = _schema.find("Resize").arguments.keys() - _NOT_RESIZED
         resizing = {name: value for name, value in keywords.items() if name in of_resize}
         return resizing, {name: value for name, value in keywords.items() if name not in resizing}

@@ -5,7 +5,6 @@ import json
 
 from .._authoring import graph, serialization
 from .._native.engine import describe
-from .._readers import features
 from . import file_graph
 
 
@@ -76,7 +75,7 @@ class Definition:
     def serialized(self, settings):
         """The bytes of the file."""
         if self._bytes is None:
-            self._bytes = features.of_nodes(serialization.write(self.description(settings)), self.operators)
+            self._bytes = serialization.write(self.description(settings))
         return self._bytes
 
     # --- of a file
@@ -86,12 +85,9 @@ class Definition:
         self.loaded = json.loads(describe(serialized))
         if changed:
             self.loaded.update(changed)
-            serialized = features.rewritten(serialized, self.loaded)
+            serialized = serialization.write(self.loaded)
         self._bytes = serialized
 
     def build_of_file(self, pipeline):
-        """Makes the graph of a file, if the interpreter runs operators of it; whether it does."""
-        if not file_graph.needs_graph(self.loaded):
-            return False
-        self.operators, self.outputs = file_graph.graph(pipeline, self.loaded, self._bytes)
-        return True
+        """Makes the graph of a file."""
+        self.operators, self.outputs = file_graph.graph(pipeline, self.loaded)

@@ -13,6 +13,10 @@ class Sources:
     """The external sources of a pipeline that have a function, in groups of one function each, and what they gave for
     the next batch.
 
+    They are called in the thread that runs the pipeline, as in DALI, and not ahead by a thread of the library's, as
+    readers are: a program sees how often each was called behind each run, and what a function raises is raised by the
+    run that called it, whatever was begun before.
+
     It must not know what becomes of the data."""
 
     def __init__(self):

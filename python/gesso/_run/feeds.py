@@ -6,15 +6,9 @@ from .._tensors.feeding import is_constant, to_batch
 from .input_checks import check_declared, check_same
 
 
-def _videos(declared):
-    """What makes batches of the videos that an input was fed, or None."""
-    node = declared.get("videos")
-    return getattr(node, "videos", node)
-
-
 def _has_more(declared):
-    videos = _videos(declared)
-    return videos is not None and videos.has_more()
+    """Whether there may be a batch of the videos that an input was fed."""
+    return "videos" in declared and declared["videos"].videos.has_more()
 
 
 class Feeds:
@@ -44,7 +38,7 @@ class Feeds:
         batch = to_batch(data, batch_size, layout, copy)
         check_declared(name, declared, batch)
         if "videos" in declared:
-            return _videos(declared).feed(batch)
+            return declared["videos"].videos.feed(batch)
         check_same(self._facts.get(name), batch)
         self._facts[name] = batch.facts()
         self._fed.setdefault(name, deque()).append(batch)

@@ -1,41 +1,24 @@
-"""A graph from a file: for files with readers and other operators that run in the interpreter. What the library runs
-alone needs no graph here."""
+"""A graph from a file, as the author's definition made it."""
 
 import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
+from .. import ops
 from .._authoring import schema as _schema
 from .._authoring import serialization
 from .._authoring.arguments import TypedValue
 from .._authoring.video_input import TARGET
-from .._readers import features
 from .._readers.file_read import Read
 from .._readers.of_library import TFRecord
 from .._readers.registry import OLD_NAMES, READERS
-from .._readers.video import OlderVideo, Video, VideoResize
+from .._readers.video import OlderVideo, VideoResize
 from .._tensors.enums import DALIDataType
 from ..data_node import DataNode
 
 # Where DALI's files have other names than its functions.
 _HIDDEN = {TFRecord.schema.alias: TFRecord}
 _CLASSES: dict[str, Any] = {**READERS, **OLD_NAMES, **_HIDDEN}
-_VIDEOS = (Video, OlderVideo, VideoResize)
-
-
-def _is_of_library(name):
-    """Whether the library runs an operator by itself."""
-    return _CLASSES.get(name) is None or _CLASSES[name] in _VIDEOS
-
-
-def needs_graph(described):
-    """Whether the interpreter runs operators of a file, of which this is the description."""
-    return not all(_is_of_library(operator["name"]) for operator in described["operators"])
-
-
-def reads_videos(described):
-    """Whether the library reads videos for a file."""
-    return any(_CLASSES.get(operator["name"]) in _VIDEOS for operator in described["operators"])
 
 
 class FileNode:
@@ -94,15 +77,12 @@ def _schema_of(name):
     return dataclasses.replace(found, name=name, alias="")
 
 
-def _reader(node, features_of):
+def _reader(node):
     """Makes what runs a node in the interpreter."""
     kind = _CLASSES[node.schema.name]
-    # Of one that resizes, the library knows the rest.
     kind = OlderVideo if kind is VideoResize else kind
     own = kind.schema.arguments
     keywords = {name: value.value for name, value in node.values.items() if name in own}
-    if kind is TFRecord:
-        keywords["features"] = features_of.get(node.name, {})
     operator = kind(device=node.device, **keywords)
     operator.display = node.operator.display
     node.operator = operator
@@ -110,14 +90,36 @@ def _reader(node, features_of):
         node.schema = dataclasses.replace(kind.schema, name=node.schema.name)
 
 
+def _resize_of(node, entry, edges):
+    """Makes the operator behind a reader that resizes; the reader gives it frames."""
+    resize = FileNode(node.pipeline, f"{node.name}_resize", _schema.find("Resize"), node.device, entry, object())
+    (resize.values, node.values), (resize.tensors, node.tensors) = map(VideoResize.divided, (node.values, node.tensors))
+    resize.values["device"] = node.values["device"]
+    given, frames = node.outputs[0], DataNode(f"{node.name}_frames", node.outputs[0].device, node, 0)
+    resize.inputs, node.outputs[0] = [frames], frames
+    resize.outputs = [DataNode(given.name, given.device, resize, 0)]
+    edges[entry["outputs"][0]] = resize.outputs[0]
+    return resize
+
+
 def _input(pipeline, entry, edges):
-    if entry.get("operator") == TARGET:
-        raise NotImplementedError(
-            f"the file has the input of videos `{entry['name']}` beside readers that run in Python: such a file cannot be run"
-        )
-    node = FileNode(
-        pipeline, entry["name"], _schema.find(serialization.SOURCE), entry["device"], entry, ("input", entry["name"])
-    )
+    takes_videos = entry.get("operator") == TARGET
+    schema = _schema.find(TARGET if takes_videos else serialization.SOURCE)
+    node = FileNode(pipeline, entry["name"], schema, entry["device"], entry, ("input", entry["name"]))
+    if takes_videos:
+        keywords = {name: value.value for name, value in node.values.items() if name in schema.arguments}
+        display, node.operator = node.operator.display, ops.experimental.inputs.Video(**keywords)
+        node.operator.display = display
+    else:
+        _declare(node, entry)
+    # An edge of another name than its input's is in files made by hand only.
+    edges[entry["edge"]] = DataNode(entry["name"], _made_on(node), node, 0)
+    node.outputs = [edges[entry["edge"]]]
+    return node
+
+
+def _declare(node, entry):
+    """Gives an input the arguments that say what it is fed."""
     for name, value in (("dtype", entry["dtype"]), ("ndim", entry["ndim"])):
         if value is not None:
             value = int(DALIDataType[_NUMBERS[value]]) if name == "dtype" else value
@@ -125,10 +127,11 @@ def _input(pipeline, entry, edges):
     if entry["layout"]:
         node.values["layout"] = TypedValue("string", False, [entry["layout"]])
     node.layout = entry["layout"]
-    # An edge of another name than its input's is in files made by hand only.
-    edges[entry["edge"]] = DataNode(entry["name"], entry["device"], node, 0)
-    node.outputs = [edges[entry["edge"]]]
-    return node
+
+
+def _made_on(node):
+    """Where the outputs are that a file says nothing of."""
+    return "gpu" if node.device in ("gpu", "mixed") else "cpu"
 
 
 # Types as descriptions name them > as `DALIDataType` does.
@@ -149,8 +152,7 @@ def _operator(pipeline, entry, edges, place):
         raise RuntimeError(
             f"operator `{entry['name']}` (`{name}`): nothing before it makes its input {error}"
         ) from None
-    made = "gpu" if node.device in ("gpu", "mixed") else "cpu"
-    devices = entry.get("output_devices") or [made] * len(entry["outputs"])
+    devices = entry.get("output_devices") or [_made_on(node)] * len(entry["outputs"])
     for i, (edge, device) in enumerate(zip(entry["outputs"], devices)):
         edges[edge] = DataNode(edge, device, node, i)
         node.outputs.append(edges[edge])
@@ -161,21 +163,19 @@ def _on(edge, device):
     return edge if edge.device == device else DataNode(edge.name, device, edge.source, edge.index)
 
 
-def graph(pipeline, described, serialized):
+def graph(pipeline, described):
     """(operators, outputs) of a file."""
-    features_of = (
-        features.of_file(serialized)
-        if any(_CLASSES.get(entry["name"]) is TFRecord for entry in described["operators"])
-        else {}
-    )
     edges = {}
     inputs = sorted(described["inputs"], key=lambda entry: entry["place"] or 0)
     nodes = [_input(pipeline, entry, edges) for entry in inputs]
     for place, entry in enumerate(described["operators"]):
         node = _operator(pipeline, entry, edges, place)
-        if not _is_of_library(entry["name"]) or _CLASSES.get(entry["name"]) in _VIDEOS:
-            _reader(node, features_of)
         nodes.append(node)
+        if entry["name"] not in _CLASSES:
+            continue
+        if _CLASSES[entry["name"]] is VideoResize and node.outputs:
+            nodes.append(_resize_of(node, entry, edges))
+        _reader(node)
     missing = next((output["name"] for output in described["outputs"] if output["name"] not in edges), None)
     if missing is not None:
         raise RuntimeError(f"nothing in the file makes its output `{missing}`")

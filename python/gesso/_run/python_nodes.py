@@ -44,13 +44,23 @@ def _constant(node, batch_size):
     return [Batch([array] * batch_size, dtype, node.values_of("layout", ""))]
 
 
-def failed(node, error):
-    """The error of a batch for one of an operator that runs in the interpreter, with the user's lines."""
-    return RuntimeError(
-        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in "
-        f"the pipeline definition with the following traceback:\n\n{call_site.describe(node.origin)}\n\nencountered:\n\n"
-        f"{type(error).__name__}: {error}"
+def in_operator(node, text):
+    """The text of a batch's error that came in an operator, with the user's lines."""
+    # A file need not have them.
+    where = (
+        f"which was used in the pipeline definition with the following traceback:\n\n{call_site.describe(node.origin)}\n\n"
+        if node.origin
+        else ""
     )
+    return (
+        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\n"
+        f"{where}encountered:\n\n{text}"
+    )
+
+
+def failed(node, error):
+    """The error of a batch for one of an operator that runs in the interpreter."""
+    return RuntimeError(in_operator(node, f"{type(error).__name__}: {error}"))
 
 
 def read(node, batch_size):

@@ -1,310 +1,307 @@
-"""Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of
-what comes out."""
+"""`Runner`: batches in, batches out, epochs. What makes one batch is in `execution`."""
 
-import functools
+import random
 import threading
+from collections import deque
+from collections.abc import Collection
 from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
 
 from .. import _context
-from .._authoring import call_site, serialization
-from .._authoring.video_input import DECLARED, TARGET, VideoInput, Videos
-from .._native import device_choice, library
-from .._native.engine import Engine
-from .._native.stream import StreamEngine
-from .._tensors.device_array import on_host
-from .._tensors.enums import DALIDataType
-from .._tensors.tensor_list import TensorListCPU, TensorListGPU
-from .._threads.background import Ahead
-from .._threads.fork import Process
-from . import file_graph, native_readers
-from .engines_by_layout import LayoutEngines
-from .graph_run import FedRun, StreamRun
-from .input_checks import check_consistent
-from .python_nodes import is_python, is_source
+from .._native import library
+from .._threads.interrupts import held, let
+from ..data_node import _check
+from ..types import PipelineAPIType
+from . import epochs, execution
+from .definition import Definition
+from .external_sources import Sources
+from .feeds import Feeds
 
-_DTYPES = {name: dtype for dtype, name in ((d, serialization._dtype_name(d)) for d in list(DALIDataType)[1:13])}
-_OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
+_NO_INPUTS = (
+    "`run(name=data)` needs a pipeline with `prefetch_queue_depth=1` or `exec_pipelined=False`: "
+    "batches cannot be prepared ahead of data that comes with the call."
+)
 
 
-def dtype_named(name):
-    """The type that descriptions name so, or None."""
-    return _DTYPES.get(name)
+class Runner:
+    """Runs a pipeline. It holds the parts of one, which do not know each other, and moves what goes from one to
+    another.
 
+    It must not keep the pipeline, which is handed to it where what the user wrote is called (`define_graph`,
+    `iter_setup`): a pipeline that nobody has is gone at once, and its worker processes with it."""
 
-def failed(error):
-    """A batch that failed before it began."""
-    future = Future()
-    future.set_exception(error)
-    return future
+    def __init__(self, settings):
+        self.settings, self.definition = settings, Definition()
+        # What operators come to that run when they are called, in debug mode.
+        self.calls = None
+        self.epochs, self.feeds, self.sources = epochs.Epochs(), Feeds(), Sources()
+        # What runs a batch, once the pipeline is built.
+        self.execution = None
+        # Errors of samples of the last batch, and which samples are not in it.
+        self.errors = {}
+        self.left_out: Collection = ()
+        # Threads that share the pipeline change one thing after the other, and wait for batches without it.
+        self._lock = threading.RLock()
+        # Batches that were begun and not taken, as futures.
+        self.begun = deque()
+        # What a batch was to be made of that a Ctrl-C stopped; whether nobody took what `run` had begun.
+        self._interrupted, self._is_owed = None, False
+        # How it was run first, and whether it may be run in another way now.
+        self._api_type, self.is_unchecked = None, False
 
+    # --- building
 
-def pass_on(done, waiting):
-    """Gives the outcome of one future to another."""
-    if done.cancelled():
-        waiting.cancel()
-    elif done.exception() is not None:
-        waiting.set_exception(done.exception())
-    else:
-        waiting.set_result(done.result())
+    def define(self, pipeline, define_graph=None):
+        """Makes the graph, if the pipeline is none of a file."""
+        if self.definition.loaded is None and self.definition.operators is None:
+            self.definition.build(pipeline, self.settings, define_graph)
+            self.sources.find(self.definition.operators, self.settings)
 
+    def load(self, serialized, given):
+        """Becomes what a file says; arguments of `Pipeline` that are `given` replace that."""
+        self.definition.load(serialized, self.settings.changed_fields(given))
+        self.settings = self.settings.of_file(self.definition.loaded, given)
 
-class Execution:
-    """What a built pipeline runs on. `inputs`: by name what was declared; `outputs`: (device, dtype, ndim, layout)
-    each."""
+    def start_workers(self, pipeline):
+        """Starts the worker processes of parallel sources."""
+        self.define(pipeline)
+        self.sources.start_workers(pipeline, self.settings)
 
-    def __init__(self, run, inputs, outputs, max_batch_size, on_error, origins):
-        self._run = run
-        self.inputs = inputs
-        self.outputs = outputs
-        self._max_batch_size = max_batch_size
-        self._on_error = on_error
-        self._origins = origins
-        self._thread, self._lock = None, threading.Lock()
-        # Threads that make a batch.
-        self._making = set()
-        self.process = Process()
-        self.reader_meta = self.reader_history = self.reader_left = _nothing
-        # `go_on`: of plans without functions of the program.
-        self.skip = self.restart = self.go_on = None
+    def build(self, pipeline):
+        """Makes all that is needed to run."""
+        if self.execution is not None:
+            return self.execution.process.check("The pipeline")
+        # Going on from a saved state may take long.
+        with self._lock, let():
+            if self.execution is None:
+                self._build(pipeline)
 
-    def submit(self, fed, ahead):
-        """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
-        if ahead:
-            # Two threads may be the first: a second `Ahead` would take the calls of one with it.
-            with self._lock:
-                if self._thread is None:
-                    self._thread = Ahead()
-            return self._thread.submit(self._batch, fed)
-        future = Future()
+    def _build(self, pipeline):
+        settings = self.settings
+        if settings.num_threads is not None and settings.num_threads < 1:
+            raise ValueError("`num_threads` is below 1: such a pipeline can be serialized, not run")
+        state = self._saved_state()
+        if self.definition.loaded is None:
+            self.define(pipeline)
+            if settings.batch_size is None or settings.batch_size < 1:
+                raise RuntimeError(f"The `batch_size` of the pipeline must be at least 1, got {settings.batch_size}.")
+            self.start_workers(pipeline)
+        else:
+            self.definition.build_of_file(pipeline)
+            outputs = self.definition.loaded["outputs"]
+            dtypes, ndims = [execution.dtype_named(one["dtype"]) for one in outputs], [one["ndim"] for one in outputs]
+            self.settings = replace(settings, output_dtype=dtypes, output_ndim=ndims)
+        built = execution.of_graph(self, state)
+        self.feeds.inputs = built.inputs
+        self.execution = built
+        if state is not None:
+            self.epochs.restore(state)
+            self.sources.skip(state["iter"], settings.batch_size)
+            built.run.skip(state["batches"], state.get("readers", {}))
+
+    def _saved_state(self):
+        """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
+        one."""
+        saved, seed = self.settings.checkpoint, self.settings.seed
+        state = epochs.read(saved) if saved is not None else None
+        if state is not None:
+            seed = state["seed"]
+        elif seed is None and self.settings.enable_checkpointing:
+            seed = random.getrandbits(31)
+        self.epochs.seed = seed
+        return state
+
+    # --- how it is run
+
+    @contextmanager
+    def scope(self, api_type):
+        """Raises if the pipeline was run in another way before. Inside of it the ways may be mixed."""
+        if not self.is_unchecked:
+            if self._api_type is None:
+                self._api_type = api_type
+            if api_type != self._api_type:
+                raise RuntimeError(
+                    f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
+                )
+        before, self.is_unchecked = self.is_unchecked, True
         try:
-            future.set_result(self._batch(fed))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-    def check_outside(self):
-        """Raises in a thread that makes a batch: in a function that the batch is made by."""
-        if threading.get_ident() in self._making:
-            raise RuntimeError(
-                "a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one."
-            )
-
-    def _batch(self, fed):
-        batch_size = self._batch_size(fed)
-        self._making.add(threading.get_ident())
-        try:
-            results, errors = self._run(batch_size, fed)
-        except library.GessoError as error:
-            raise RuntimeError(explained(error.text, self._origins)) from error
+            yield
         finally:
-            self._making.discard(threading.get_ident())
-        if errors and self._on_error == "raise":
-            index = min(errors)
-            raise RuntimeError(self._explained(errors[index], index))
-        if errors and self._on_error == "skip":
-            results = [
-                ([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results
-            ]
-        return tuple(
-            self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))
-        ), errors
+            self.is_unchecked = before
 
-    def _batch_size(self, fed):
-        if any("videos" in declared for declared in self.inputs.values()):
-            # The video says how many.
-            return self._max_batch_size
-        sizes = {name: len(batch.arrays) for name, batch in fed.items()}
-        if len(set(sizes.values())) > 1:
-            came = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
-            message = f"all inputs of a batch need the same number of samples. Of the external sources came: {came}"
-            raise RuntimeError(_context.add_words(message))
-        return next(iter(sizes.values()), self._max_batch_size)
+    # --- data in
 
-    def _wrap(self, index, result, declared):
-        arrays, layout, infos = result
-        device, dtype, ndim, expected = declared
-        if any(array is None for array in arrays):
-            shape = (0,) * max((array.ndim for array in arrays if array is not None), default=1)
-            kind = next((array.dtype for array in arrays if array is not None), "u1")
-            import numpy as np
+    def feed(self, pipeline, edge, data, layout):
+        """Gives an input, by its edge or name, its next batch."""
+        with self._lock, held():
+            pipeline.build()
+            if not isinstance(edge, str):
+                _check(edge)
+            name = edge if isinstance(edge, str) else edge.name
+            if any(node.name == name for group in self.sources.groups for node in group.used):
+                message = (
+                    f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
+                )
+                raise RuntimeError(_context.add_words(message))
+            self._feed(name, data, layout)
 
-            arrays = [np.zeros(shape, kind) if array is None else array for array in arrays]
-        if device == "cpu":
-            # The library leaves what is made on a GPU there; the author wants it on the host.
-            arrays = [on_host(array) for array in arrays]
-        kind = TensorListGPU if device == "gpu" else TensorListCPU
-        batch = kind._of(arrays, layout, infos=infos)
-        if arrays and ndim is not None and batch.ndim() != ndim:
-            raise RuntimeError(_OTHER.format("Number of dimensions", index, ndim, batch.ndim()))
-        if arrays and dtype not in (None, DALIDataType.NO_TYPE) and batch.dtype != dtype:
-            raise RuntimeError(_OTHER.format("Data type", index, dtype.name, batch.dtype.name))
-        if expected and arrays and layout != expected:
-            raise RuntimeError(_OTHER.format("Layout", index, expected, layout))
-        return batch
+    def _feed(self, name, data, layout, copy=True):
+        self.feeds.feed(name, data, self.settings.batch_size, layout, copy)
+        # Batches that waited for data begin in order.
+        while self.feeds.waiting and self.feeds.are_there():
+            future = self.feeds.waiting.popleft()
+            running = self.execution.submit(self.feeds.take(self.settings.queue_depth), self.settings.exec_async)
+            running.add_done_callback(lambda done, waiting=future: execution.pass_on(done, waiting))
 
-    def _explained(self, message, index):
-        return explained(message, self._origins, f"Sample {index} of the batch failed: ")
+    # --- batches
 
+    def _begin_batch(self, pipeline, is_ahead):
+        """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an
+        epoch."""
+        settings = self.settings
+        taken, self._interrupted = self._interrupted, None
+        if taken is None:
+            gathered = self.sources.gather(settings.batch_size, self.epochs.epoch_idx, pipeline.iter_setup)
+            for node, data, copy in gathered:
+                self._feed(node.name, data, node.layout, copy)
+            if self.feeds.must_wait():
+                self.feeds.waiting.append(Future())
+                return self.begun.append(self.feeds.waiting[-1])
+            try:
+                taken = self.feeds.take(settings.queue_depth)
+            except RuntimeError as error:
+                return self.begun.append(execution.failed(error))
+        future = self.execution.submit(taken, is_ahead and settings.runs_ahead)
+        if future.done() and isinstance(future.exception(), KeyboardInterrupt):
+            # In a function of the user's. The batch is made anew the next time.
+            self._interrupted = taken
+            raise future.exception()
+        self.begun.append(future)
 
-def explained(text, origins, lead=""):
-    """An error of the library, an `ErrorText`, with the user's lines where it names an operator or an input."""
-    message = _context.add_words(text)
-    # Two operators that run as one are called `first + second`.
-    node = next((origins[name] for name in (*text.operator.split(" + "), text.source) if name in origins), None)
-    if node is None:
-        return f"Critical error in pipeline:\n{lead}{message}"
-    return (
-        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
-        f"pipeline definition with the following traceback:\n\n{call_site.describe(node.origin)}\n\nencountered:\n\n{lead}{message}"
-    )
+    def begin(self, pipeline, inputs):
+        """Begins one batch of these inputs, whatever the pipeline prepares ahead; `outputs` gives what it makes."""
+        with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
+            pipeline.build()
+            self.epochs.is_first = False
+            try:
+                for name, data in inputs.items():
+                    self._feed(name, data, None)
+            except BaseException:
+                # All of them, or none.
+                self.feeds.clear()
+                raise
+            self._begin_batch(pipeline, is_ahead=True)
 
+    def schedule(self, pipeline, is_ahead=True):
+        """Begins the next batch; at first, as many as are prepared ahead."""
+        with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
+            pipeline.build()
+            self.execution.check_outside()
+            count = self.settings.queue_depth if self.epochs.is_first and self.settings.exec_pipelined else 1
+            if self.epochs.is_first:
+                self.sources.prefetch(self.settings.batch_size, self.epochs.epoch_idx)
+            for _ in range(count):
+                if self.epochs.is_last:
+                    return
+                self.epochs.is_first = False
+                try:
+                    self._begin_batch(pipeline, is_ahead)
+                except StopIteration:
+                    self.epochs.is_last = True
 
-def _opener(settings, origins):
-    # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with
-    # it.
-    place, threads = device_choice.of(settings), settings.num_threads or 0
+    def outputs(self, pipeline):
+        """The outputs of the oldest batch that was begun."""
+        return self._outputs(lambda: self.check_scheduled(pipeline))
 
-    def open_engine(serialized, functions=None):
+    def check_scheduled(self, pipeline):
+        """Raises if the pipeline is run in another way than by `schedule_run`."""
+        with self._lock, self.scope(PipelineAPIType.SCHEDULED):
+            pipeline.build()
+
+    def run(self, pipeline, inputs):
+        """Begins a batch and gives its outputs, or those of one that was begun before."""
+        if inputs and self.settings.exec_pipelined and self.settings.queue_depth > 1:
+            raise RuntimeError(_NO_INPUTS)
+        return self._outputs(lambda: self._begin_run(pipeline, inputs))
+
+    def _begin_run(self, pipeline, inputs):
+        pipeline.build()
+        self.execution.check_outside()
+        if inputs and (self._is_owed or self._interrupted):
+            # What nobody took was made of other data.
+            self._interrupted = None
+            if self._is_owed:
+                self.begun.popleft()
+                self._is_owed = False
+        for name, value in inputs.items():
+            pipeline.feed_input(name, value)
+        with self.scope(PipelineAPIType.BASIC):
+            if not self._is_owed:
+                # Whoever waits at once for the only batch needs no other thread.
+                self.schedule(pipeline, is_ahead=self.settings.queue_depth > 1 or bool(self.begun))
+            self._is_owed = False
+
+    def _outputs(self, prepare):
+        """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there
+        for who asks next."""
+        # The library is called by other threads.
+        library.check_interrupt()
+        future, given = None, False
         try:
-            return Engine(serialized, *place, num_threads=threads, outputs_on_host=False, functions=functions)
-        except library.GessoError as error:
-            raise RuntimeError(explained(error.text, origins)) from error
+            with held():
+                with self._lock:
+                    prepare()
+                    self.epochs.consumer_iter += 1
+                    if not self.begun:
+                        raise StopIteration
+                    future = self.begun.popleft()
+                if not future.done():
+                    with let():
+                        future.exception()
+                outputs, self.errors = future.result()
+                self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
+                with self._lock:
+                    self.epochs.consumed += 1
+                    given = True
+                return outputs
+        except KeyboardInterrupt as interrupt:
+            if future is not None and not (future.done() and future.exception() is interrupt):
+                self._put_back(future, given)
+            raise
 
-    return open_engine
+    def _put_back(self, future, given):
+        with self._lock:
+            self.epochs.consumer_iter -= 1
+            self.epochs.consumed -= given
+            self.begun.appendleft(future)
+            self._is_owed = self._api_type is PipelineAPIType.BASIC
 
+    # --- epochs
 
-def of_graph(parts, state=None):
-    """The execution of a pipeline that was defined here, which goes on from a saved state."""
-    settings, definition = parts.settings, parts.definition
-    declared, layouts = definition.declared(settings)
-    outputs = [(device, dtype, ndim, layout) for (_, device, dtype, ndim), layout in zip(declared, layouts)]
-    inputs, origins = {}, {}
-    for node in definition.operators:
-        origins[node.name] = node
-        if node.schema.target == serialization.SOURCE:
-            dtype = node.values_of("dtype")
-            inputs[node.name] = {
-                "dtype": None if dtype is None else DALIDataType(dtype),
-                "ndim": node.values_of("ndim"),
-                "layout": node.values_of("layout", ""),
-                "repeat_last": node.values_of("repeat_last", False),
-                "blocking": node.values_of("blocking", False),
-            }
-            check_consistent(inputs[node.name])
-        elif isinstance(node.operator, VideoInput):
-            flags = {name: node.values_of(name, False) for name in ("blocking", "no_copy")}
-            inputs[node.name] = {**DECLARED, **flags, "videos": node}
-    parameters = {**settings.fields(), "seed": parts.epochs.seed}
-    if any(is_python(node) for node in definition.operators):
-        graph = _graph_run(parts, parameters, origins, bool(inputs), state)
-        run, skip, meta, restart = graph.run, graph.skip, graph.reader_meta, graph.restart
-        history, left = graph.reader_history, graph.reader_left
-        go_on = None
-    else:
-        meta, restart, history, left = dict, None, _nothing, _nothing
-        engines = LayoutEngines(
-            {**definition.description(settings), "seed": parts.epochs.seed}, _opener(settings, origins)
-        )
-        run, skip, go_on = _whole(engines), _without_history(engines), engines.go_on
-    execution = Execution(run, inputs, outputs, settings.batch_size, settings.on_error, origins)
-    execution.reader_meta, execution.skip, execution.restart, execution.go_on = meta, skip, restart, go_on
-    execution.reader_history, execution.reader_left = history, left
-    return execution
+    def end_of_epoch(self):
+        """Behind how many batches in all the epoch of the readers ends; None without readers."""
+        run = self.execution.run
+        return self.epochs.end(run.reader_meta, run.reader_left, self.settings.batch_size)
 
+    def reset(self):
+        """Begins the next epoch, if one has ended."""
+        with self._lock, held():
+            if self.epochs.begin_next():
+                self.sources.reset()
 
-def _graph_run(parts, parameters, origins, is_fed, state):
-    """What runs a graph with operators of the interpreter."""
-    settings, definition = parts.settings, parts.definition
-    place, restarts = device_choice.of(settings), parameters["enable_checkpointing"]
-    graph = definition.operators, definition.outputs, parameters
-    if is_fed or not settings.prepares_ahead or not any(map(is_source, definition.operators)):
-        opener, on_gpu = _opener(settings, origins), place.device == library.GPU
-        open_engines = lambda description, functions: LayoutEngines(description, opener, functions)
-        return FedRun(*graph, open_engines, settings.batch_size, on_gpu)
-    begun = state["batches"] if state else 0
-    natives = native_readers.chosen(definition.operators, settings, place.device, restarts, state)
-    sources = functools.partial(native_readers.SourceStream, definition.operators, settings, place, restarts, begun)
-    if natives:
-        try:
-            return StreamRun(*graph, sources(natives))
-        except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError):
-            # The interpreter says what is wrong.
-            pass
-    try:
-        return StreamRun(*graph, sources([]))
-    except library.GessoError as error:
-        raise RuntimeError(explained(error.text, origins)) from error
+    def restart(self):
+        """Begins the next epoch of the readers in the middle of one; throws away what was prepared."""
+        if not self.execution.run.reader_meta():
+            raise RuntimeError("`restart` is for pipelines with readers.")
+        if self.sources.groups or self.feeds:
+            raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
+        while self.begun:
+            self.begun.popleft().exception()
+        self._is_owed = False
+        self.execution.run.restart(self.epochs.consumed)
+        self.epochs.restart()
 
-
-def _nothing(*_):
-    return {}
-
-
-def _without_history(engine):
-    def skip(batches, readers):
-        engine.skip(batches)
-
-    return skip
-
-
-def _whole(engine):
-    def run(batch_size, fed):
-        outcome = engine.run(batch_size, list(fed.items()))
-        return outcome.outputs, outcome.errors
-
-    return run
-
-
-def _of_videos(settings, serialized, video, inputs, outputs):
-    """The execution of a file that takes videos: a stream of the library's, which is fed."""
-    other = next((name for name, declared in inputs.items() if name != video and not declared["repeat_last"]), None)
-    if other is not None:
-        raise NotImplementedError(
-            f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run."
-        )
-    limits = {"num_threads": settings.num_threads or 0, "batch_size": settings.batch_size, "prefetch": 1}
-    videos = Videos(video, StreamEngine(serialized, *device_choice.of(settings), **limits))
-    inputs[video] = {**DECLARED, **{name: inputs[video][name] for name in ("blocking", "no_copy")}, "videos": videos}
-
-    def run(batch_size, fed):
-        outcome = videos.next(fed.items())
-        return outcome.outputs, outcome.errors
-
-    execution = Execution(run, inputs, outputs, settings.batch_size, settings.on_error, {})
-    execution.skip = lambda batches, readers: None
-    return execution
-
-
-def of_file(parts):
-    """The execution of a pipeline that came from a file."""
-    settings, described = parts.settings, parts.definition.loaded
-    serialized = parts.definition.serialized(settings)
-    outputs = [
-        (output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]
-    ]
-    inputs = {}
-    for source in described["inputs"]:
-        flags = {name: bool(values and values[0]) for name, values in source.get("arguments", {}).items()}
-        inputs[source["name"]] = {
-            "dtype": _DTYPES.get(source["dtype"]),
-            "ndim": source["ndim"],
-            "layout": source["layout"],
-            "repeat_last": flags.get("repeat_last", False),
-            "blocking": flags.get("blocking", False),
-            "no_copy": flags.get("no_copy", False),
-        }
-    video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
-    if video is not None:
-        return _of_videos(settings, serialized, video, inputs, outputs)
-    if file_graph.reads_videos(described):
-        place = device_choice.of(settings)
-        # Sequences of frames are large: one batch of them at a time.
-        limits = native_readers.lanes(place.device, settings.num_threads, settings.queue_depth, most=1)
-        engine = StreamEngine(serialized, *place, batch_size=settings.batch_size, **limits)
-        meta = engine.reader_meta
-    else:
-        engine, meta = LayoutEngines(described, _opener(settings, {})), dict
-    execution = Execution(_whole(engine), inputs, outputs, settings.batch_size, settings.on_error, {})
-    execution.reader_meta = meta
-    execution.skip = _without_history(engine)
-    return execution
+    def checkpoint(self, iterator_data=""):
+        """Where it is, to go on from."""
+        return self.epochs.save(self.execution.run.reader_history(self.epochs.consumed), iterator_data)

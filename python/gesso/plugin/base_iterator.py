@@ -315,7 +315,7 @@ class BaseIterator:
             self._shards.count,
             self.batch_size,
         ):
-            left = self._pipes[0].runner.execution.reader_left()[self._reader_name]
+            left = self._pipes[0].runner.execution.run.reader_left()[self._reader_name]
             if left is None:
                 raise ValueError(
                     f"the checkpoint is of {len(shards['sizes'])} shards and does not say how they were read: expected {self._shards.count}."

@@ -206,6 +206,30 @@ fn lists_have_an_end() {
     assert!(error.contains("more than 1048576 elements"), "{error}");
 }
 
+#[test]
+fn features_are_written_in_dalis_order() {
+    let with = |text: &str| {
+        let mut description = smallest();
+        description["operators"][1]["arguments"]["features"] = json!([text]);
+        description["operators"][1]["stored"] =
+            json!([{"name": "features", "type": "TFRecord", "list": true}]);
+        write(&description)
+    };
+    let text = r#"{"default_value": ["nan"], "has_shape": [false], "shape": [], "type": [2]}"#;
+    let def = PipelineDef::decode(with(text).unwrap().as_slice()).unwrap();
+    let features = def.op[2].args.iter().find(|arg| arg.name.as_deref() == Some("features")).unwrap();
+    assert_eq!(features.extra_args[0].r#type.as_deref(), Some("TFRecord"));
+    let parts = &features.extra_args[0].extra_args;
+    let names: Vec<_> = parts.iter().filter_map(|part| part.name.as_deref()).collect();
+    assert_eq!(names, ["type", "has_shape", "shape", "default_value"]);
+    assert_eq!((&parts[0].ints[..], &parts[1].bools[..]), (&[2][..], &[false][..]));
+    assert_eq!((parts[2].r#type.as_deref(), parts[3].floats[0].is_nan()), (None, true));
+    for wrong in ["", "[]", r#"{"type": 1}"#, r#"{"other": []}"#, r#"{"shape": [null]}"#] {
+        let error = with(wrong).err().unwrap().to_string();
+        assert!(error.contains("argument `features`: "), "{error}");
+    }
+}
+
 proptest! {
     #[test]
     fn damaged_json_never_panics(at in 0usize..4096, value: u8, cut in 0usize..4096) {

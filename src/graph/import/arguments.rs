@@ -11,8 +11,8 @@ use crate::operator::{EVERYWHERE, SEED};
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";
 
-/// The type of such an argument.
-const FEATURE: &str = "TFRecord";
+/// The type of the features of a `TFRecord` reader.
+pub(super) const FEATURE: &str = "TFRecord";
 
 /// Whether an argument does not change what an operator computes. A seed does, where an operator takes one.
 pub(super) fn is_bookkeeping(keyword: &str) -> bool {
@@ -40,7 +40,7 @@ pub(super) fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>>
 
 /// The features of a `TFRecord` reader, which are arguments inside of arguments: each as an object of JSON, with a list
 /// for each part.
-fn features(arg: &Argument) -> Option<Vec<String>> {
+pub(super) fn features(arg: &Argument) -> Option<Vec<String>> {
     let is_one = |element: &Argument| element.r#type.as_deref() == Some(FEATURE);
     let elements = arg.is_vector.unwrap_or(false).then_some(&arg.extra_args)?;
     if elements.is_empty() || elements.len() > limits::MAX_EDGES_PER_OPERATOR || !elements.iter().all(is_one)

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::proto::{InputOutput, OpDef, PipelineDef};
+use super::arguments::{FEATURE, features};
 use super::{PipelineFile, argument, is_bookkeeping, is_source};
 use crate::operator::args::Value;
 use crate::ops;
@@ -152,6 +153,10 @@ pub enum ArgumentType {
     Bool,
     /// A text.
     String,
+    /// A feature of a `TFRecord` reader: arguments inside of an argument, which are told as an object of JSON, with a
+    /// list for each.
+    #[serde(rename = "TFRecord")]
+    Feature,
 }
 
 impl ArgumentType {
@@ -172,6 +177,7 @@ impl ArgumentType {
             Self::Float => "float",
             Self::Bool => "bool",
             Self::String => "string",
+            Self::Feature => FEATURE,
         }
     }
 }
@@ -314,11 +320,18 @@ impl Given {
         };
         for arg in &op.args {
             let name = arg.name.clone().unwrap_or_default();
-            let Ok(value) = argument(arg) else {
-                given.unreadable.push(name);
-                continue;
+            let (value, kind) = match (features(arg), argument(arg)) {
+                (Some(texts), _) => (Value::Strings(texts), ArgumentType::Feature),
+                (None, Ok(value)) => {
+                    let kind = ArgumentType::of(&value);
+                    (value, kind)
+                }
+                (None, Err(_)) => {
+                    given.unreadable.push(name);
+                    continue;
+                }
             };
-            let (kind, list) = (ArgumentType::of(&value), arg.is_vector.unwrap_or(false));
+            let list = arg.is_vector.unwrap_or(false);
             given.stored.push(StoredArgument { name: name.clone(), kind, list });
             let of = if is_bookkeeping(&name) { &mut given.bookkeeping } else { &mut given.values };
             if of.insert(name.clone(), value).is_some() {

@@ -94,7 +94,7 @@ impl WrittenValue {
                 Element::Int(value @ 0..=1) => Some(value == 1),
                 _ => None,
             })?),
-            ArgumentType::String => {
+            ArgumentType::String | ArgumentType::Feature => {
                 let text = |element: &Element| match element {
                     Element::Text(text) => Some(text.clone()),
                     _ => None,
