@@ -1,5 +1,7 @@
-"""What dynamic mode refuses: numbers of samples, values that are no arrays, arrays in other memory, sources, states."""
+"""What dynamic mode refuses: numbers of samples, values that are no arrays, arrays in other memory, sources, states;
+and what pipelines of files do."""
 
+import gesso
 import numpy as np
 import pytest
 from gesso import dynamic as d
@@ -25,7 +27,7 @@ class OfCuda:
 
 
 @pytest.mark.parametrize(
-    ("size", "error"), [(0, ValueError), (-1, ValueError), (2**31, ValueError), ("2", TypeError), (1.0, TypeError)]
+    ("size", "error"), [(0, ValueError), (-1, ValueError), (65537, ValueError), ("2", TypeError), (1.0, TypeError)]
 )
 def test_numbers_of_samples(size, error):
     reader = d.readers.File(files=[__file__])
@@ -102,3 +104,24 @@ def test_states(tmp_path):
     (tmp_path / "state_0.json").write_text('{"version": 2, "sta')
     with pytest.raises(ValueError, match="Invalid checkpoint payload: expected JSON"):
         d.checkpoint.Checkpoint().load(str(tmp_path / "state_{seq}.json"))
+
+
+@pytest.mark.parametrize("depth", [0, -3, "2", 1.5, {"cpu": 0}])
+def test_depths_of_a_pipeline_from_a_file(depth):
+    @gesso.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def drawn():
+        return gesso.fn.random.uniform(shape=[3])
+
+    file = drawn().serialize()
+    with pytest.raises(ValueError, match="`prefetch_queue_depth`: expected a number of at least 1"):
+        gesso.Pipeline.deserialize(file, prefetch_queue_depth=depth)
+    for name in ("batch_size", "num_threads", "device_id", "seed"):
+        with pytest.raises(TypeError, match=f"Argument `{name}` of the pipeline: expected an integer"):
+            gesso.Pipeline.deserialize(file, **{name: "many"})
+
+
+def test_arrays_of_files_on_a_gpu_or_in_its_place(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6).reshape(2, 3))
+    reader = d.readers.Numpy(device="gpu", file_root=str(tmp_path), files=["a.npy"])
+    for (batch,) in reader.next_epoch(batch_size=1):
+        assert np.asarray(batch.cpu().tensors[0]).tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -7,8 +7,8 @@ from . import storage as _storage
 
 # Whether it is a batch > `Batch` or `Tensor`, which say so themselves.
 KINDS = {}
-# Samples that a batch may have: as many as the file of a pipeline can say.
-MOST_SAMPLES = 2**31 - 1
+# Samples that a batch may have, as the library has it.
+MOST_SAMPLES = 65536
 
 
 def is_ours(value):

@@ -57,9 +57,9 @@ class Reader(Operator):
 
     @classmethod
     def _place_of(cls, device):
-        # Readers of videos decode on a GPU, too, though files are read on the host.
-        is_video = "Video" in cls._description.class_name
-        return "gpu" if is_video and device.device_type == "gpu" else super()._place_of(device)
+        # Readers of videos decode on a GPU, too, and that of arrays brings them there; files are read on the host.
+        on_both = "Video" in cls._description.class_name or cls._description.class_name == "Numpy"
+        return "gpu" if on_both and device.device_type == "gpu" else super()._place_of(device)
 
     @staticmethod
     def _value(value):
