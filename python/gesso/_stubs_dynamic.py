@@ -1,6 +1,9 @@
 """The type stub of `gesso.dynamic`, made when the wheel is built: classes as written here, and of each operator three
 forms: of batches, of tensors, and of arrays."""
 
+import re
+from typing import Any
+
 from ._authoring.signature import input_names
 
 _HEAD = """# Made from the library's list of operators.
@@ -203,7 +206,7 @@ def _reader(schema, keywords, indent):
 def make(schemas, readers, math, dtypes, keywords):
     """The text. `schemas` and `readers` are those of operators and of readers, `math` names of functions, `dtypes`
     those of types; `keywords` gives the arguments of a schema as a stub has them."""
-    places = {(): [], ("math",): [], **{path: [text] for path, text in _BESIDE.items()}}
+    places: dict[tuple, list[Any]] = {(): [], ("math",): [], **{path: [text] for path, text in _BESIDE.items()}}
     for schema in schemas:
         indent = "    " * len(schema.modules)
         places.setdefault(tuple(schema.modules), []).extend(_forms(schema, keywords(schema), indent))
@@ -216,7 +219,9 @@ def make(schemas, readers, math, dtypes, keywords):
             for kind in ("Batch", "Tensor", "Any")
         ]
     head = _HEAD.format(tensor_operators=_operators("Tensor"), batch_operators=_operators("Batch"))
-    return "\n".join([head, *(f"{name}: DType" for name in dtypes), *places[()], *_classes(places, ())]) + "\n"
+    text = "\n".join([head, *(f"{name}: DType" for name in dtypes), *places[()], *_classes(places, ())]) + "\n"
+    # `bool` is one of the types of elements there.
+    return "from builtins import bool as _bool\n" + re.sub(r"\bbool\b(?!: DType)", "_bool", text)
 
 
 def _classes(places, path):
