@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from typing import Any
 
 from ._conditionals import convert, is_left_alone, leave_alone
 from ._conditionals.scopes import Conditions
@@ -52,7 +53,7 @@ def _begin_conditions(pipeline, arguments, keywords):
             conditions.register([value])
 
 
-def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
+def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs) -> Any:
     """Makes a function that returns operators' results into one that returns a `Pipeline`.
 
     Used as `@pipeline_def` or `@pipeline_def(batch_size=..., ...)` with arguments of `Pipeline`. The new function takes

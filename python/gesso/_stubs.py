@@ -3,7 +3,7 @@ operators."""
 
 import inspect
 
-from . import fn, math
+from . import _stubs_dynamic, fn, math
 from ._authoring import schema as _schema
 from ._authoring.signature import input_names
 from ._readers.registry import READERS
@@ -92,6 +92,25 @@ def _math():
     return "\n".join(lines)
 
 
+def _dynamic():
+    from ._dynamic import api, operators, readers
+
+    def keywords(schema):
+        own = [text for text in _parameters(schema) if not text.startswith(("__", "*", "device:", "name:", "seed:"))]
+        replaced = (("DALIDataType", "DALIDataType | DType | type[Any]"), ("DataNode", "_Value"))
+        for old, new in replaced:
+            own = [text.replace(old, new) for text in own]
+        return own
+
+    return _stubs_dynamic.make(
+        sorted((one for one in operators.offered() if not one.hidden), key=lambda schema: schema.name),
+        sorted((schema for schema, _ in readers.classes().values()), key=lambda schema: schema.name),
+        [path.partition(".")[2] for path in api.MORE if path.startswith("math.")],
+        [name for name, value in api.NAMES.items() if isinstance(value, api.DType)],
+        keywords,
+    )
+
+
 def make():
     """The stubs: path in the package > text."""
     modules = {}
@@ -99,7 +118,7 @@ def make():
     for schema in schemas.values():
         if schema.name != "ExternalSource":
             modules.setdefault(tuple(schema.modules), []).append(schema)
-    files = {"math.pyi": _math()}
+    files = {"math.pyi": _math(), "dynamic.pyi": _dynamic()}
     for path, members in modules.items():
         head = _HEAD.format(up="." * (len(path) + 2))
         members = sorted(members, key=lambda schema: schema.name)

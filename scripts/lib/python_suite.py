@@ -43,38 +43,47 @@ REASONS = [
 ]
 
 
-def without_gpu():
-    """Pipelines for a GPU are made for the CPU, as DALI refuses the first where there is none."""
-    import inspect
-
+def without_gpu(module):
+    """Pipelines for a GPU are made for the CPU, as DALI refuses the first where there is none, and ends the process
+    for a data set of TensorFlow's."""
     from nvidia.dali import pipeline
 
-    first = pipeline.Pipeline.__init__
+    on_the_cpu(pipeline.Pipeline, 2)
+    if "_tf_" in module:
+        from nvidia.dali.plugin import tf
+
+        on_the_cpu(tf.DALIDataset)
+        on_the_cpu(tf.experimental.DALIDatasetWithInputs)
+
+
+def on_the_cpu(kind, place=None):
+    """The constructor of a class gets None for `device_id`, by name or at a place among its arguments."""
+    import inspect
+
+    first = kind.__init__
 
     def init(self, *positional, **named):
-        if "device_id" in named:
+        if place is not None and len(positional) > place:
+            positional = (*positional[:place], None, *positional[place + 1 :])
+        elif place is None or "device_id" in named:
             named["device_id"] = None
-        elif len(positional) > 2:
-            positional = (*positional[:2], None, *positional[3:])
         return first(self, *positional, **named)
 
     init.__signature__ = inspect.signature(first)
-    pipeline.Pipeline.__init__ = init
+    kind.__init__ = init
 
 
-def work(tests, module, found_file, is_dali):
-    """Runs one module in this process."""
+def work(tests, module, found_file, is_dali, attributes):
+    """Runs one module in this process, and writes a line for each case: what ran is known even if the process ends."""
     os.chdir(tests)
     # Not this script's folder, whose `coverage.py` would hide the package of that name.
     sys.path[0] = os.getcwd()
     if is_dali:
-        without_gpu()
+        without_gpu(module)
     else:
         import gesso.as_dali  # noqa: F401
     import nose2.events
     from nose2.main import PluggableTestProgram
-
-    found = {}
 
     class Recorder(nose2.events.Plugin):
         configSection = "recorder"
@@ -83,15 +92,22 @@ def work(tests, module, found_file, is_dali):
         def testOutcome(self, event):
             text = f"{event.exc_info[0].__name__}: {event.exc_info[1]}"[:SHOWN] if event.exc_info else ""
             name = event.test.id().split("\n")[0]
-            found[name + ("#" if name in found else "")] = (event.outcome, event.reason or text)
+            with open(found_file, "a") as file:
+                print(json.dumps([name, event.outcome, event.reason or text]), file=file)
 
     sys.modules["recorder"] = type(sys)("recorder")
     sys.modules["recorder"].Recorder = Recorder
-    try:
-        command = ["nose2", *(f"--plugin={name}" for name in PLUGINS), "-A", FILTER, module]
-        PluggableTestProgram(module=None, exit=False, argv=command)
-    finally:
-        Path(found_file).write_text(json.dumps(found))
+    command = ["nose2", *(f"--plugin={name}" for name in PLUGINS), "-A", attributes, module]
+    PluggableTestProgram(module=None, exit=False, argv=command)
+
+
+def cases_of(found_file):
+    """{name of a case: (outcome, what it said)}; a second case of the same name has a mark."""
+    found = {}
+    for line in found_file.read_text().splitlines() if found_file.exists() else []:
+        name, outcome, text = json.loads(line)
+        found[name + ("#" if name in found else "")] = (outcome, text)
+    return found
 
 
 def modules_of(tests):
@@ -127,7 +143,7 @@ def run(options):
     for module in modules:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            found_file = Path(folder) / "found.json"
+            found_file = Path(folder) / "found"
             command = [
                 sys.executable,
                 __file__,
@@ -135,6 +151,7 @@ def run(options):
                 str(tests),
                 module,
                 str(found_file),
+                f"--attributes={options.attributes}",
                 *(["--dali"] if options.dali else []),
             ]
             try:
@@ -147,7 +164,7 @@ def run(options):
                 )
             except subprocess.TimeoutExpired:
                 pass
-            kept[module] = json.loads(found_file.read_text()) if found_file.exists() else {}
+            kept[module] = cases_of(found_file)
         options.json.write_text(json.dumps(kept, indent=0))
         good = set(passed(kept)[module])
         cases = wanted.get(module, list(kept[module]))
@@ -245,6 +262,7 @@ def main():
     one.add_argument("--dali", action="store_true")
     one.add_argument("--extra", type=Path)
     one.add_argument("--like", type=Path)
+    one.add_argument("--attributes", default=FILTER, help="which cases, by their attributes, as nose2 has it")
     one.add_argument("--seconds", type=int, default=300)
     one.add_argument("--failures", type=int, default=5)
     one.set_defaults(act=run)
@@ -258,7 +276,10 @@ def main():
     three.add_argument("module")
     three.add_argument("found")
     three.add_argument("--dali", action="store_true")
-    three.set_defaults(act=lambda options: work(options.tests, options.module, options.found, options.dali))
+    three.add_argument("--attributes", default=FILTER)
+    three.set_defaults(
+        act=lambda options: work(options.tests, options.module, options.found, options.dali, options.attributes)
+    )
     options = parser.parse_args()
     options.act(options)
 

@@ -133,6 +133,24 @@ class Loader:
         return {name: self.pipelines[name].checkpoint() for name in ("files", "archives")}
 
 
+def grows(looks):
+    """Tells how the last third of the looks differs from the first one, without those of warming up; whether it is more
+    than noise."""
+    looks = looks[int(WARM_UP * len(looks)) :]
+    third = len(looks) // 3
+    early, late = (Look(*map(statistics.median, zip(*part))) for part in (looks[:third], looks[-third:]))
+    print(
+        f"first third after warming up, last third: memory {early.memory / 1e6:.1f} and {late.memory / 1e6:.1f} MB, threads {early.threads:.0f} and "
+        f"{late.threads:.0f}, files {early.files:.0f} and {late.files:.0f}, processes {early.children:.0f} and {late.children:.0f}"
+    )
+    return (
+        late.memory > early.memory + MEMORY_BYTES
+        or late.threads > early.threads + THREADS
+        or late.files > early.files + FILES
+        or late.children > early.children
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
@@ -153,23 +171,10 @@ def main():
             if sys.stderr.isatty():
                 print(f"\repoch {len(looks)}: {looks[-1].memory / 1e6:.0f} MB", end="", file=sys.stderr)
         del loader
-    epochs, looks = len(looks), looks[int(WARM_UP * len(looks)) :]
-    third = len(looks) // 3
-    early, late = (Look(*map(statistics.median, zip(*part))) for part in (looks[:third], looks[-third:]))
-    seconds = time.monotonic() - began
     print(
-        f"{total['good']:,} samples in {seconds:.0f} s, {epochs} epochs; {total['failed']:,} failed and were left out"
+        f"{total['good']:,} samples in {time.monotonic() - began:.0f} s, {len(looks)} epochs; {total['failed']:,} failed and were left out"
     )
-    print(
-        f"first third after warming up, last third: memory {early.memory / 1e6:.1f} and {late.memory / 1e6:.1f} MB, threads {early.threads:.0f} and "
-        f"{late.threads:.0f}, files {early.files:.0f} and {late.files:.0f}, processes {early.children:.0f} and {late.children:.0f}"
-    )
-    grown = (
-        late.memory > early.memory + MEMORY_BYTES
-        or late.threads > early.threads + THREADS
-        or late.files > early.files + FILES
-    )
-    sys.exit(grown or late.children > early.children)
+    sys.exit(grows(looks))
 
 
 if __name__ == "__main__":

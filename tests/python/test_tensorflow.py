@@ -120,6 +120,22 @@ def test_wrong_types():
         next(iter(plugin.DALIDataset(made(numbers), tf.float32, **PLACE)))
 
 
+def test_what_is_no_pipeline_and_no_number():
+    for wrong in (None, "pipeline", b"pipeline"):
+        with pytest.raises(TypeError, match="`pipeline`: expected a `Pipeline`, found a"):
+            plugin.DALIDataset(wrong, tf.float32, **PLACE)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="`prefetch_queue_depth`: expected a number of at least 1"):
+            plugin.DALIDataset(made(numbers), tf.float32, prefetch_queue_depth=wrong, **PLACE)
+    for name, wrong, error in (
+        ("batch_size", 0, ValueError),
+        ("batch_size", "4", TypeError),
+        ("num_threads", 0, ValueError),
+    ):
+        with pytest.raises(error, match=f"`{name}`"):
+            plugin.DALIDataset(made(numbers), tf.float32, **{**PLACE, name: wrong})
+
+
 def test_samples_of_several_shapes():
     pipeline = made(lambda: fn.random.uniform(shape=fn.cast(fn.random.uniform(range=[1, 9]), dtype=types.INT32)))
     with pytest.raises(tf.errors.OpError, match="several shapes"):

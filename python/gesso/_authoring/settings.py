@@ -15,6 +15,7 @@ _AFFINITY = 1
 _CONCURRENCY_MASK, _STREAM_MASK = 0xE, 0x70
 _DEFAULT_CONCURRENCY = 4
 _DEFAULT_DEPTH = 2
+_INTEGERS = ("batch_size", "num_threads", "device_id", "seed", "bytes_per_sample", "gpu_multiprocessors")
 
 
 class StreamPolicy(Enum):
@@ -82,8 +83,7 @@ class Settings:
         for name in ("default_cuda_stream_priority", "max_streams"):
             if getattr(self, name) is not None:
                 call_site.warn(f"`{name}` does nothing any more.", Warning)
-        names = ("batch_size", "num_threads", "device_id", "seed", "bytes_per_sample", "gpu_multiprocessors")
-        changed = {name: _integer(name, getattr(self, name)) for name in names}
+        changed = {name: _integer(name, getattr(self, name)) for name in _INTEGERS}
         if changed["seed"] is not None and changed["seed"] < 0:
             call_site.warn(
                 "a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning
@@ -144,6 +144,16 @@ class Settings:
             raise RuntimeError(f"{message}the dynamic executor (`exec_dynamic=True`, with {needed}).")
 
     # --- files
+
+    @staticmethod
+    def checked_for_file(given):
+        """Arguments of `Pipeline` that replace those of a file, with integers as such."""
+        given = {name: _integer(name, value) if name in _INTEGERS else value for name, value in given.items()}
+        depth = given.get("prefetch_queue_depth")
+        for one in depth.values() if isinstance(depth, dict) else [depth]:
+            if one is not None and (type(one) is not int or one < 1):
+                raise ValueError(f"`prefetch_queue_depth`: expected a number of at least 1, found {depth!r}")
+        return given
 
     def fields(self):
         """The fields that a description of a file has for them."""

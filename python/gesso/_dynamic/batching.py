@@ -1,10 +1,14 @@
 """What operators do with tensors and batches alike: sizes, repeating a tensor for each sample, results."""
 
+import operator
+
 from .._tensors.tensor_list import TensorListCPU
 from . import storage as _storage
 
 # Whether it is a batch > `Batch` or `Tensor`, which say so themselves.
 KINDS = {}
+# Samples that a batch may have, as the library has it.
+MOST_SAMPLES = 65536
 
 
 def is_ours(value):
@@ -16,6 +20,19 @@ class _Ours:
     """Base of `Tensor` and `Batch`, which must not know each other."""
 
     _is_batch = False
+
+
+def checked_size(size):
+    """A `batch_size` that was given; None if there is none."""
+    if size is None:
+        return None
+    try:
+        number = operator.index(size)
+    except TypeError:
+        raise TypeError(f"`batch_size`: expected a whole number or None, found {size!r}"[:200]) from None
+    if not 1 <= number <= MOST_SAMPLES:
+        raise ValueError(f"`batch_size`: expected a whole number from 1 to {MOST_SAMPLES}, found {number}")
+    return number
 
 
 def size_of(values):

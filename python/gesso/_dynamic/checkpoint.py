@@ -47,6 +47,8 @@ class Checkpoint:
 
     def register(self, op, name=None):
         """Adds a reader or a generator, and applies the state that waits for it; its name, made up if none is given."""
+        if not hasattr(op, "get_state") or not hasattr(op, "set_state"):
+            raise TypeError(f"expected a reader or a generator, which have a state; found a `{_kind(op)}`")
         enable = getattr(op, "_enable_checkpointing", None)
         if enable is not None:
             enable()
@@ -136,7 +138,10 @@ class Checkpoint:
 
     def deserialize(self, data):
         """Takes the states of a text of `serialize`."""
-        payload = json.loads(data)
+        try:
+            payload = json.loads(data)
+        except ValueError as error:
+            raise ValueError(f"Invalid checkpoint payload: expected JSON, found {data[:80]!r}: {error}") from None
         if not isinstance(payload, dict) or not isinstance(payload.get("states"), dict):
             raise ValueError("Invalid checkpoint payload: expected an object with `version` and `states`")
         if payload.get("version") != _VERSION:

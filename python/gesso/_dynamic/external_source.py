@@ -1,5 +1,7 @@
 """`ExternalSource`: data of a function or an iterable, one piece a call."""
 
+import functools
+import inspect
 from collections.abc import Sequence
 
 from .._tensors.tensor_list import TensorListCPU
@@ -12,8 +14,8 @@ _CYCLES = {None: "no", False: "no", True: "quiet", "no": "no", "quiet": "quiet",
 
 
 class ExternalSource:
-    """Called, gives what `source` gives next, a function without arguments or an iterable: a `Tensor`, or a `Batch`
-    where that is one; a tuple if `num_outputs` is more than 1.
+    """Called, gives what `source` gives next, a function without arguments, one that is a generator, or an iterable:
+    a `Tensor`, or a `Batch` where that is one; a tuple if `num_outputs` is more than 1.
 
     `cycle`, of an iterable that ends: `no`, StopIteration; `quiet`, it begins again; `raise`, StopIteration once, then
     it begins again. `layout` and `dtype` are one for all outputs, or a list."""
@@ -25,10 +27,13 @@ class ExternalSource:
             raise ValueError(f"`num_outputs` must be at least 1, found {num_outputs}")
         self._cycle, self._count, self._device = _CYCLES[cycle], num_outputs, device
         self._layouts, self._dtypes = self._each(layout), self._each(dtype)
-        self._function = source if callable(source) else None
+        is_generator = inspect.isgeneratorfunction(source)
+        if not callable(source) and not hasattr(source, "__iter__"):
+            raise TypeError(f"`source`: expected a function without arguments or an iterable, found {source!r}"[:200])
+        self._function = source if callable(source) and not is_generator else None
         if self._function is not None and self._cycle != "no":
             raise ValueError("`cycle` needs an iterable: a function ends when it likes")
-        self._iterable, self._iterator = source, None
+        self._begin, self._iterator = source if is_generator else functools.partial(iter, source), None
         self._loop = self._loop_size = None
 
     def _each(self, value):
@@ -42,7 +47,7 @@ class ExternalSource:
         if self._function is not None:
             return self._function()
         if self._iterator is None:
-            self._iterator = iter(self._iterable)
+            self._iterator = self._begin()
         try:
             return next(self._iterator)
         except StopIteration:
@@ -51,7 +56,7 @@ class ExternalSource:
             self._iterator = None
             if self._cycle == "raise":
                 raise
-            self._iterator = iter(self._iterable)
+            self._iterator = self._begin()
             return next(self._iterator)
 
     def __call__(self, *, batch_size=None):

@@ -132,6 +132,7 @@ class Operator:
         if not low <= len(inputs) <= high:
             raise ValueError(f"`{self._path}` expects from {low} to {high} inputs, but received {len(inputs)}.")
         tensors = {name: value for name, value in tensors.items() if value is not None}
+        batch_size = batching.checked_size(batch_size)
         size = batching.size_of([*inputs, *tensors.values()])
         if batch_size is not None and size not in (None, batch_size):
             raise ValueError(f"`batch_size` is {batch_size}, and the inputs have {size} samples")

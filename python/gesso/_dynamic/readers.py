@@ -3,6 +3,7 @@
 from .. import fn
 from .._pipeline_def import pipeline_def
 from .._readers.registry import READERS
+from . import batching
 from .batch import Batch
 from .capture import Loop
 from .context import EvalContext
@@ -42,7 +43,7 @@ class Reader(Operator):
         self._max_batch_size = given.pop("max_batch_size", None)
         self._device = _device(device)
         self._place = self._place_of(self._device)
-        self._name, self._batch_size = name, batch_size
+        self._name, self._batch_size = name, batching.checked_size(batch_size)
         self._given = {key: self._value(value) for key, value in given.items() if value is not None}
         self._shard_id = int(self._given.get("shard_id", 0))
         self._num_shards = int(self._given.get("num_shards", 1))
@@ -56,9 +57,9 @@ class Reader(Operator):
 
     @classmethod
     def _place_of(cls, device):
-        # Readers of videos decode on a GPU, too, though files are read on the host.
-        is_video = "Video" in cls._description.class_name
-        return "gpu" if is_video and device.device_type == "gpu" else super()._place_of(device)
+        # Readers of videos decode on a GPU, too, and that of arrays brings them there; files are read on the host.
+        on_both = "Video" in cls._description.class_name or cls._description.class_name == "Numpy"
+        return "gpu" if on_both and device.device_type == "gpu" else super()._place_of(device)
 
     @staticmethod
     def _value(value):
@@ -131,7 +132,7 @@ class Reader(Operator):
         `capture`: what the loop does with a batch is done ahead with the next ones, and the reader is bound to this way
         of reading."""
         capture = bool(capture or compile)
-        size = self._batch_size if batch_size is None else batch_size
+        size = self._batch_size if batch_size is None else batching.checked_size(batch_size)
         if capture:
             if self._checkpointing:
                 raise NotImplementedError(_CAPTURED)
@@ -180,7 +181,7 @@ class Reader(Operator):
         """The next batch, or the next sample; arguments are those of the reader that were not given before."""
         if self._loop is not None:
             raise RuntimeError("the reader is read ahead by a loop with `capture=True`, and gives no batches otherwise")
-        size = self._batch_size if batch_size is None else batch_size
+        size = self._batch_size if batch_size is None else batching.checked_size(batch_size)
         again = sorted(tensors.keys() & self._given.keys())
         if again:
             raise ValueError(f"{again} was given to the reader already; it cannot be given to the call, too")

@@ -92,14 +92,27 @@ def of_array(value, layout=""):
     on_gpu = hasattr(value, "__cuda_array_interface__") and not (is_torch_tensor(value) and value.device.type == "cpu")
     if on_gpu and not isinstance(value, np.ndarray):
         return _of_gpu(value)
-    if is_torch_tensor(value):
-        value = value.detach()
-    array = np.from_dlpack(value) if not isinstance(value, np.ndarray) and dlpack.is_host(value) else to_array(value)
-    if dtype_of(array) is None:
-        raise TypeError(f"a tensor has no elements of the type {array.dtype}")
+    array = value if isinstance(value, np.ndarray) else _on_host(value)
     if not array.flags.c_contiguous or not array.dtype.isnative:
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    if dtype_of(array) is None:
+        raise TypeError(f"a tensor has no elements of the type {array.dtype}")
     return TensorCPU._of(array, "", "", None)
+
+
+def _on_host(value):
+    """An array of another library as one of numpy's."""
+    try:
+        if is_torch_tensor(value):
+            value = value.detach()
+        array = np.from_dlpack(value) if dlpack.is_host(value) else to_array(value)
+    except Exception as error:
+        raise TypeError(f"a `{type(value).__name__}` cannot be read as an array: {error}") from error
+    if array.dtype.kind == "O" and hasattr(value, "__dlpack_device__"):
+        raise TypeError(
+            f"a `{type(value).__name__}` is in memory that cannot be read here: DLPack's device is {value.__dlpack_device__()}"
+        )
+    return array
 
 
 def _of_gpu(value):

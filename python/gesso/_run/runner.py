@@ -60,6 +60,7 @@ class Runner:
 
     def load(self, serialized, given):
         """Becomes what a file says; arguments of `Pipeline` that are `given` replace that."""
+        given = self.settings.checked_for_file(given)
         self.definition.load(serialized, self.settings.changed_fields(given))
         self.settings = self.settings.of_file(self.definition.loaded, given)
 

@@ -17,7 +17,10 @@ class _Driver:
     """The few functions of CUDA's driver that copy and wait, in the context that all libraries of a process share."""
 
     def __init__(self):
-        self._library = ctypes.CDLL("libcuda.so.1")
+        try:
+            self._library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise RuntimeError(f"memory of a GPU cannot be read on this host, which has no driver: {error}") from None
         self._contexts = {}
         self._call("cuInit", 0)
 

@@ -92,6 +92,7 @@ class _Batches(tf.data.Dataset):
         file = passes.serialized(pipeline)
         settings = {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id}
         settings["prefetch_queue_depth"] = gpu_prefetch_queue_depth if exec_separated else prefetch_queue_depth
+        settings = passes.checked(settings)
         place = _check_place(pipeline, fail_on_device_mismatch)
         shaped = passes.Shaped(
             [dtype.as_numpy_dtype for dtype in self._dtypes],

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 
 from ... import _context
+from ..._authoring.settings import Settings
 from ..._callbacks.source_group import SourceGroup
 from ..._callbacks.sources import get_callback_from_source
 from ..._tensors.tensor_list import TensorListGPU
@@ -19,14 +20,27 @@ _NOT_A_FILE = (
 
 def serialized(pipeline):
     """The pipeline as the bytes of a file."""
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(f"`pipeline`: expected a `Pipeline`, found a `{type(pipeline).__name__}`")
     try:
         return pipeline.serialize()
     except RuntimeError as error:
         raise RuntimeError(_context.add_words(_NOT_A_FILE)) from error
 
 
+def checked(settings):
+    """Settings that replace those of a file, before any batch is asked for."""
+    settings = Settings.checked_for_file(settings)
+    for name in ("batch_size", "num_threads"):
+        if settings[name] is not None and settings[name] < 1:
+            raise ValueError(f"`{name}`: expected a number of at least 1, found {settings[name]}")
+    return settings
+
+
 def nodes_of(pipeline):
     """The operators of a pipeline that was defined in Python; None of one that comes from a file."""
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(f"`pipeline`: expected a `Pipeline`, found a `{type(pipeline).__name__}`")
     pipeline.runner.define(pipeline)
     return pipeline.runner.definition.operators
 
