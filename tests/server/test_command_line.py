@@ -87,6 +87,32 @@ def test_a_check_completes_configurations_as_the_server_does(repository, connect
             ]
 
 
+def test_a_check_asks_a_running_server(tmp_path):
+    """It fails where a model does not answer, although the server is ready."""
+    for name in ("classify", "two_outputs", "decode_only"):
+        write_model(tmp_path, name, CASES[name].pipeline)
+    strings = 'backend: "gesso"\ninput { name: "IMAGE" data_type: TYPE_STRING dims: [ 1 ] }\n'
+    write_model(tmp_path, "strings", CASES["classify"].pipeline, strings)
+    few = 'backend: "gesso"\nparameters { key: "max_pixels" value { string_value: "%d" } }\n'
+    few_pixels = write_model(tmp_path, "few_pixels", CASES["classify"].pipeline, few % 100_000_000)
+    with Server(tmp_path, models=["*"]) as server:
+        checked = gesso("check", "--server", server.http_url, tmp_path)
+        assert checked.returncode == 0, checked.stdout
+        # The picture that a check makes has 3 million pixels; the limit does not count in this program.
+        (few_pixels / "config.pbtxt").write_text(few % 1_000)
+        with triton.InferenceServerClient(server.grpc_url) as client:
+            client.load_model("few_pixels")
+            client.unload_model("strings")
+        checked = gesso("check", "--server", f"http://{server.http_url}", "--json", tmp_path)
+        assert checked.returncode == 1
+    reports = {report["model"]: report for report in json.loads(checked.stdout)}
+    failed = {name: report["error"] for name, report in reports.items() if report["status"] == "failed"}
+    assert set(failed) == {"few_pixels", "strings"}
+    assert "larger than the model's limit of 1000 pixels" in failed["few_pixels"] and "status " in failed["strings"]
+    checked = gesso("check", "--server", server.http_url, tmp_path)
+    assert checked.returncode == 1 and checked.stdout.count(f"server `{server.http_url}`") == 5, "nobody listens"
+
+
 BAD = {
     "outputs": 'output [ { name: "A" }, { name: "B" }, { name: "C" } ]',
     "dtype": 'input { name: "IMAGE" data_type: TYPE_FP32 dims: [ -1 ] }',

@@ -4,6 +4,7 @@
 mod ensemble;
 mod repository;
 mod sample;
+mod server;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,14 +15,15 @@ use gesso::pipeline::{Gpu, Pipeline, Preferences, devices};
 use gesso::tensor::Device;
 use serde_json::{Value, json};
 use triton_gesso::config::{
-    Facts, InstanceKind, ModelConfig, ModelFile, SerializedPipeline, written_max_batch_size,
+    DataType, Facts, InstanceKind, ModelConfig, ModelFile, SerializedPipeline, written_max_batch_size,
 };
 
 use crate::Exit;
 use crate::progress;
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model, to_pbtxt};
-use sample::Ran;
+use sample::{Given, Ran};
+use server::{Server, Tensor};
 
 /// Load every Gesso or DALI model of a repository as the server would, and run a sample through; check that ensembles
 /// fit together. The exit status is 1 if a model does not load, if its sample fails, or if a parameter is misspelt.
@@ -34,6 +36,10 @@ pub(crate) struct Options {
     /// several inputs. Absent: a picture or a sound that is made, where the input goes into a decoder of such.
     #[arg(long, value_name = "NAME=FILE")]
     sample: Vec<String>,
+    /// A running server, too: each version of a model must answer the sample there, which tells more than that it is
+    /// ready.
+    #[arg(long, value_name = "HOST:PORT", value_parser = Server::parse)]
+    server: Option<Server>,
     /// The completed configurations, too.
     #[arg(long)]
     config: bool,
@@ -250,10 +256,34 @@ fn load(
     if let Ran::No(inputs) = &ran {
         warnings.push(not_run(inputs));
     }
+    if let Some(server) = &options.server {
+        match ran {
+            Ran::Yes(sample) => server.ask(&model.name, version, &tensors_of(&config, sample))?,
+            Ran::No(_) => server.must_be_ready(&model.name, version)?,
+        }
+    }
     let operators = pipeline.operator_count();
     let config = serde_json::from_str(&config.to_json())
         .map_err(|error| Error::internal(format!("a completed configuration is no JSON: {error}")))?;
     Ok(Loaded { source: source.path, operators, kinds, config, warnings })
+}
+
+/// A sample as a request of one.
+fn tensors_of(config: &ModelConfig, sample: Vec<(String, Given)>) -> Vec<Tensor> {
+    let tensor = |(name, Given { dtype, shape, bytes }): (String, Given)| {
+        let configured = config.inputs().iter().find(|input| input.name == name);
+        let batch = std::iter::once(1);
+        if configured.is_some_and(|input| input.data_type == Some(DataType::Bytes)) {
+            // An element is a file behind its length.
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes();
+            let shape = batch.chain(config.is_batched().then_some(1)).collect();
+            let bytes = [&length[..], &bytes].concat();
+            return Tensor { name, datatype: "BYTES".to_owned(), shape, bytes };
+        }
+        let datatype = DataType::Dense(dtype).config_name().trim_start_matches("TYPE_").to_owned();
+        Tensor { name, datatype, shape: batch.chain(shape).collect(), bytes }
+    };
+    sample.into_iter().map(tensor).collect()
 }
 
 /// Why no sample was run.

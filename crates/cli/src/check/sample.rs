@@ -19,10 +19,17 @@ const SECONDS: u32 = 2;
 
 /// What became of it.
 pub(super) enum Ran {
-    /// It has answers.
-    Yes,
+    /// It has answers. For each input of the pipeline: its name, and what was given to it.
+    Yes(Vec<(String, Given)>),
     /// Nothing is known of these inputs but their types.
     No(Vec<String>),
+}
+
+/// One sample of an input.
+pub(super) struct Given {
+    pub(super) dtype: DType,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// The inputs that `--sample` names, and their files.
@@ -89,8 +96,14 @@ pub(super) fn run(
             batches.extend(sample.batches()?);
         }
     }
+    let given = |(input, batch): (&Input, &Batch<'_>)| {
+        let view = batch.view(0);
+        let given = Given { dtype: view.dtype, shape: view.shape.to_vec(), bytes: view.bytes.to_vec() };
+        (input.name.clone(), given)
+    };
+    let sent = pipeline.inputs().iter().zip(&batches).map(given).collect();
     let outcome = instance.run_at(0, 1, batches, &mut Keep).context(told)?;
-    outcome.failures.get(0).map_or(Ok(Ran::Yes), |error| Err(error.clone().context(told())))
+    outcome.failures.get(0).map_or(Ok(Ran::Yes(sent)), |error| Err(error.clone().context(told())))
 }
 
 /// A file that was made here.
