@@ -96,7 +96,7 @@ def _numbers_of_lists(_kind, _name, arrays, counts):
 
 
 # How outputs are joined that are not stacked, by the step that makes them.
-_WAYS = {
+_WAYS: dict = {
     multimodal.MergedPatches: {"pixel_values": _following},
     multimodal.RatioTiles: {"pixel_values": _following},
     multimodal.LeastScaledTiles: {"pixel_values": _following},
