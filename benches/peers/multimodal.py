@@ -122,8 +122,14 @@ def images(options, folder):
         f"transformers, {options.cores} threads": one_by_one,
     }
     if options.crate:
-        command = [options.crate, json.dumps(fields), str(options.cores), *paths]
-        print(subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="")
+        # Said, as the crate has a smallest area of its own.
+        bounds = {"min_pixels": theirs.size["shortest_edge"], "max_pixels": theirs.size["longest_edge"]}
+        command = [options.crate, json.dumps(fields | bounds), str(options.cores), *paths]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        print(said, end="")
+        grids = ours(paths, return_tensors="np")["image_grid_thw"]
+        tokens = int(grids.prod(axis=1).sum()) // theirs.merge_size**2
+        assert said.startswith(f"{tokens} tokens"), f"the crate makes other patches: {said}expected {tokens} tokens"
         peers["llm-multimodal"] = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     print(f"{options.preset}, {len(paths)} files in batches of {options.batch}, {options.cores} cores, images/s:")
     measured(peers, len(paths), options.rounds)
