@@ -316,7 +316,7 @@ fn endless_scans_are_refused() {
 }
 
 /// A smaller file of each format and of each way to store it.
-const HOSTILE: [&str; 30] = [
+const HOSTILE: [&str; 37] = [
     "jpeg_exif6",
     "jpeg_prog",
     "jpeg_rst",
