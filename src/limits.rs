@@ -198,9 +198,13 @@ pub const MAX_JPEG_2000_PARTS: u64 = 1 << 22;
 /// from taking gigabytes.
 pub const MAX_JPEG_XL_SAMPLES: usize = 1 << 28;
 
-/// Pictures beside an AVIF's own that are looked at for one that is its alpha; two or three are usual. Stops tables of
-/// thousands from being read again for each.
+/// Pictures beside an AVIF's or HEIC's own that are looked at for one that is its alpha; two or three are usual. Stops
+/// tables of thousands from being read again for each.
 pub const MAX_AUXILIARY_IMAGES: usize = 16;
+
+/// Pictures that one of AVIF or HEIC is put together of; a phone's photo of 48 megapixels has 192. Stops tables of
+/// thousands from being read again for each.
+pub const MAX_GRID_PICTURES: usize = 4_096;
 
 /// Bytes of resampling scratch memory that a worker thread keeps. Stops one huge image from holding its memory for as
 /// long as the model is loaded.
@@ -435,5 +439,5 @@ pub const STREAM_REPLACED_MS: u64 = 5_000;
 /// billions.
 pub const MAX_SOUND_PACKETS: usize = 1 << 22;
 
-/// Boxes, elements or chunks of a video's container, or an AVIF's, on one level. Stops files of millions of empty ones.
+/// Boxes, elements or chunks of a container of a video, or of AVIF and HEIC, on one level. Stops files of millions of empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

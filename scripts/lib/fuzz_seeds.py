@@ -27,10 +27,17 @@ WINDOW = bytes([0, 0, 0, 0, 0, 3, 5, 7, 40, 50])
 
 def pictures():
     files = []
-    for archive in ("pictures.npz", "avif.npz", "jxl.npz"):
+    for archive in ("pictures.npz", "avif.npz", "jxl.npz", "heif.npz"):
         with np.load(ROOT / "tests" / "data" / "decode" / archive) as stored:
             files += [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
     return files
+
+
+def sounds():
+    for archive in ("coded.npz", "matroska.npz"):
+        with np.load(ROOT / "tests" / "data" / "sound" / archive) as stored:
+            names = [name for name in stored.files if not name.endswith(("_samples", "_rate"))]
+            yield from (stored[name].tobytes() for name in names)
 
 
 def recordings():
@@ -123,6 +130,8 @@ def seeds():
             yield "jpeg", AS_USUAL + picture
             yield "jpeg", WINDOW + picture
             yield "device_jpeg", picture
+    for sound in sounds():
+        yield "sound", sound
     for pipeline, inputs in recordings():
         yield "pipeline", pipeline
         for data in inputs:

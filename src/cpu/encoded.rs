@@ -50,9 +50,10 @@ mod tests {
             Formats::parse(name).unwrap().check_file(encoded, &bytes).unwrap();
             Formats::parse("-png").unwrap().check_file(encoded, &bytes).unwrap();
         }
-        let beginnings: [(Encoded, &[u8], &str); 6] = [
+        let beginnings: [(Encoded, &[u8], &str); 7] = [
             (Encoded::Picture, b"\xff\xd8\xff\xe0", "jpeg"),
             (Encoded::Picture, b"\0\0\0\x14ftypavif\0\0\0\0avif", "avif"),
+            (Encoded::Picture, b"\0\0\0\x14ftypheic\0\0\0\0mif1", "heic"),
             (Encoded::Picture, b"\xff\x0a", "jpegxl"),
             (Encoded::Sound, b"fLaC", "flac"),
             (Encoded::Sound, b"RIFF\x24\0\0\0WAVEfmt ", "wav"),

@@ -20,6 +20,7 @@ pub mod exact;
 pub mod extremes;
 pub mod formats;
 pub mod lab;
+mod matroska;
 pub mod normalize;
 pub mod npy;
 pub mod patches;

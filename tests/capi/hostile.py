@@ -38,7 +38,7 @@ from mutate import DTYPES, Mutator  # noqa: E402
 from recorded import DATA, cases  # noqa: E402
 
 # Images of all formats.
-FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz", "jxl.npz")]
+FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz", "jxl.npz", "heif.npz")]
 # As gesso.h numbers them.
 NUMBERS = {np.dtype(name): number for number, name in enumerate(DTYPES)}
 OK, INTERNAL = 0, 2

@@ -22,7 +22,7 @@ pub(crate) static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(
 
 fn pictures() -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz", "kinds.npz"] {
+    for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz", "kinds.npz", "heif.npz"] {
         let mut archive = Npz::open(data(file));
         // Beside files there are pixels that they are compared with.
         let answers =
@@ -316,7 +316,7 @@ fn endless_scans_are_refused() {
 }
 
 /// A smaller file of each format and of each way to store it.
-const HOSTILE: [&str; 30] = [
+const HOSTILE: [&str; 37] = [
     "jpeg_exif6",
     "jpeg_prog",
     "jpeg_rst",
@@ -335,6 +335,13 @@ const HOSTILE: [&str; 30] = [
     "jp2_alpha_first",
     "avif_clap",
     "avif_layers",
+    "avif_grid_alpha",
+    "heic_420",
+    "heic_444",
+    "heic_rgba",
+    "heic_10_420",
+    "heic_clap_turned",
+    "heic_grid_alpha",
     "gif",
     "pnm_p6",
     "pnm_p2_max100",

@@ -10,6 +10,7 @@ mod decode;
 mod floor0;
 mod growing;
 mod h264_maker;
+mod heif;
 mod jpeg;
 mod jpeg_equal;
 mod jpeg_xl;

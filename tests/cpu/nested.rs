@@ -89,6 +89,7 @@ fn no_depth_of_containers_ends_the_stack() {
     let files = [
         with(b"\0\0\0\x18ftypavif\0\0\0\0mif1avif", boxes(&[b"meta"], 4)),
         with(b"\0\0\0\x18ftypavif\0\0\0\0mif1avif", boxes(&[b"meta", b"iprp", b"ipco"], 4)),
+        with(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", boxes(&[b"meta", b"iref"], 4)),
         with(b"\0\0\0\x18ftypisom\0\0\0\0isommp42", boxes(&[b"moov", b"trak", b"mdia", b"minf", b"stbl"], 0)),
         with(b"\0\0\0\x18ftypisom\0\0\0\0isommp42", boxes(&[b"moof", b"traf"], 0)),
         with(b"\0\0\0\x0CjP  \r\n\x87\n", boxes(&[b"jp2h"], 0)),

@@ -1,5 +1,5 @@
-//! MP3, AAC, ALAC and Opus against samples of libsndfile and FFmpeg (tests/data/sound/make_coded.py says how), and what
-//! becomes of damaged files.
+//! MP3, AAC, ALAC and Opus, and sounds in Matroska, against samples of libsndfile and FFmpeg
+//! (tests/data/sound/make_coded.py and make_matroska.py say how), and what becomes of damaged files.
 
 use std::path::Path;
 
@@ -15,15 +15,27 @@ use crate::npz::Npz;
 /// another order.
 const MOST: f64 = 1e-5;
 
-fn archive() -> Npz {
-    Npz::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sound/coded.npz"))
+/// Files of Matroska have a name that begins so.
+const MATROSKA: &str = "mkv_";
+
+fn archive(name: &str) -> Npz {
+    Npz::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sound").join(name))
+}
+
+/// The archives, and what names of their files begin with here.
+fn archives() -> [(Npz, &'static str); 2] {
+    [(archive("coded.npz"), ""), (archive("matroska.npz"), MATROSKA)]
 }
 
 fn files() -> Vec<(String, Vec<u8>)> {
-    let mut archive = archive();
-    let names =
-        archive.names().into_iter().filter(|name| !name.ends_with("_samples") && !name.ends_with("_rate"));
-    names.map(|name| (name.clone(), archive.array::<u8>(&name).1)).collect()
+    let mut files = Vec::new();
+    for (mut archive, prefix) in archives() {
+        let names = archive.names().into_iter();
+        for name in names.filter(|name| !name.ends_with("_samples") && !name.ends_with("_rate")) {
+            files.push((format!("{prefix}{name}"), archive.array::<u8>(&name).1));
+        }
+    }
+    files
 }
 
 /// Integers as they are, floats between -1 and 1 as they are.
@@ -41,11 +53,15 @@ fn samples(file: &[u8]) -> Result<(Header, Vec<f64>)> {
 
 #[test]
 fn samples_are_those_of_other_decoders() {
-    let mut archive = archive();
+    let [(mut coded, _), (mut matroska, _)] = archives();
     for (name, file) in files() {
+        let (archive, name) = match name.strip_prefix(MATROSKA) {
+            Some(name) => (&mut matroska, name),
+            None => (&mut coded, name.as_str()),
+        };
         let (head, found) = samples(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         let samples = format!("{name}_samples");
-        let is_lossless = name.starts_with("alac");
+        let is_lossless = name.starts_with("alac") || name.starts_with("flac");
         let (shape, expected): (_, Vec<f64>) = if is_lossless {
             let (shape, samples) = archive.array::<i32>(&samples);
             (shape, samples.into_iter().map(f64::from).collect())
@@ -69,7 +85,10 @@ fn samples_are_those_of_other_decoders() {
 #[test]
 fn formats_are_told() {
     for (name, file) in files() {
-        let format = match name.split('_').next().unwrap() {
+        let kind = name.strip_prefix(MATROSKA).unwrap_or(&name);
+        let format = match kind.split('_').next().unwrap() {
+            "vorbis" => Format::Vorbis,
+            "flac" => Format::Flac,
             "mp3" => Format::Mp3,
             "aac" | "m4a" | "mov" => Format::Aac,
             "alac" => Format::Alac,
@@ -104,8 +123,9 @@ fn files_that_are_cut_off_are_errors_or_shorter() {
             }
             let found = header(cut).unwrap().frames;
             // Nothing tells how many packets these have. Others lack what decides about no sample.
-            let may_be_shorter =
-                ["aac_", "mp3_plain", "m4a_pieces", "opus_"].iter().any(|kind| name.starts_with(kind));
+            let may_be_shorter = ["aac_", "mp3_plain", "m4a_pieces", "opus_", MATROSKA]
+                .iter()
+                .any(|kind| name.starts_with(kind));
             assert!(
                 found == whole || may_be_shorter && found < whole,
                 "{name}: {} bytes, {found} samples",

@@ -18,10 +18,10 @@ const AS_SHELL: MatchOptions =
 /// How the names of files end that a folder stands for: of images, sounds, videos and arrays. A name without an ending
 /// may be any of them.
 const ENDINGS: [&str; 44] = [
-    "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "tif", "tiff", "webp", "avif", "jp2", "j2k", "j2c",
-    "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac", "ogg", "oga", "opus", "mp3", "aac",
-    "m4a", "mp4", "m4v", "mov", "mkv", "webm", "avi", "ivf", "264", "h264", "265", "h265", "hevc", "mjpg",
-    "mjpeg", "npy",
+    "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "heif", "hif",
+    "jp2", "j2k", "j2c", "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac", "ogg", "oga",
+    "opus", "mp3", "aac", "m4a", "mp4", "m4v", "mov", "mkv", "webm", "avi", "ivf", "264", "h264", "265",
+    "h265", "hevc", "mjpg", "mjpeg", "npy",
 ];
 
 /// What some editors begin a text with.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::aac::Adts;
 use super::flac::{self, Flac};
 use super::m4a::{Codec, M4a};
+use super::matroska::Matroska;
 use super::mp3::Mp3;
 use super::ogg::{self, Page, Pages};
 use super::opus::{self, Opus};
@@ -47,6 +48,7 @@ enum File<'a> {
     Mp3(Mp3<'a>),
     Adts(Adts<'a>),
     M4a(M4a<'a>),
+    Matroska(Matroska<'a>),
 }
 
 /// What is behind tags of ID3.
@@ -100,6 +102,9 @@ impl<'a> File<'a> {
         if let Some(file) = M4a::open(bytes) {
             return file.map(Self::M4a);
         }
+        if let Some(file) = Matroska::open(bytes) {
+            return file.map(Self::Matroska);
+        }
         let packets = Adts::open(bytes).map(Self::Adts);
         if let Some(file) = packets.or_else(|| Mp3::open(bytes, is_tagged).map(Self::Mp3)) {
             return Ok(file);
@@ -120,6 +125,7 @@ impl<'a> File<'a> {
             Self::Mp3(ref file) => file.header(),
             Self::Adts(file) => file.header(),
             Self::M4a(ref file) => Ok(file.header()),
+            Self::Matroska(ref file) => file.header(),
         }
     }
 
@@ -133,12 +139,13 @@ impl<'a> File<'a> {
             Self::Mp3(file) => Box::new(file.stream()?),
             Self::Adts(file) => Box::new(file.stream()?),
             Self::M4a(file) => Box::new(file.stream()?),
+            Self::Matroska(file) => file.stream()?,
         })
     }
 }
 
 /// What is read.
-const EXPECTED: &str = "WAV, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus, MP3, AAC or ALAC in MP4";
+const EXPECTED: &str = "WAV, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus, MP3, AAC or ALAC in MP4, Matroska";
 
 /// A kind of sound file that is not read.
 fn known(bytes: &[u8]) -> Option<&'static str> {
@@ -154,7 +161,6 @@ fn known(bytes: &[u8]) -> Option<&'static str> {
         [0x64, 0xa3, ..] | [_, _, 0xa3, 0x64, ..] => "an IRCAM file",
         [b'M', b'A', b'T', b'L', b'A', b'B', ..] => "a file of MATLAB",
         [0x30, 0x26, 0xb2, 0x75, ..] => "Windows Media Audio",
-        [0x1a, 0x45, 0xdf, 0xa3, ..] => "audio in Matroska or WebM",
         _ => return None,
     })
 }
@@ -178,6 +184,9 @@ pub fn file_format(bytes: &[u8]) -> Option<Format> {
             Codec::Aac(_) => Format::Aac,
             Codec::Alac(_) => Format::Alac,
         });
+    }
+    if let Some(file) = Matroska::open(bytes) {
+        return file.ok().map(|file| file.format());
     }
     let numbers = [
         (Format::Wav, riff::open(bytes).is_some()),

@@ -3,7 +3,7 @@
 
 use symphonia_bundle_mp3::MpaDecoder;
 use symphonia_core::codecs::audio::well_known::CODEC_ID_MP3;
-use symphonia_core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
+use symphonia_core::codecs::audio::{AudioCodecParameters, AudioDecoder, AudioDecoderOptions};
 
 use super::coded::Coded;
 use super::sound::{Coding, Header};
@@ -211,14 +211,39 @@ impl<'a> Mp3<'a> {
     /// # Errors
     /// Internal, when the decoder cannot be made.
     pub(crate) fn stream(self) -> Result<Coded<'a>> {
-        let mut parameters = AudioCodecParameters::new();
-        parameters.for_codec(CODEC_ID_MP3);
-        let decoder = MpaDecoder::try_new(&parameters, &AudioDecoderOptions::default().gapless(false))
-            .map_err(|error| Error::internal(format!("no decoder of MP3: {error}")))?;
         // The header was read, and with it every frame.
         let frames = self.frames().map_while(Result::ok);
-        Ok(Coded::new("MP3", Box::new(decoder), frames, self.first.channels, self.skip()))
+        Ok(Coded::new("MP3", decoder()?, frames, self.first.channels, self.skip()))
     }
+}
+
+/// A decoder of frames.
+///
+/// # Errors
+/// Internal, when it cannot be made.
+pub(crate) fn decoder() -> Result<Box<dyn AudioDecoder>> {
+    let mut parameters = AudioCodecParameters::new();
+    parameters.for_codec(CODEC_ID_MP3);
+    let decoder = MpaDecoder::try_new(&parameters, &AudioDecoderOptions::default().gapless(false));
+    Ok(Box::new(decoder.map_err(|error| Error::internal(format!("no decoder of MP3: {error}")))?))
+}
+
+/// What packets that are a frame each say of themselves.
+///
+/// # Errors
+/// Invalid, for what is no frame; unsupported, for layers 1 and 2, free bit rates, and channels or a rate that change.
+pub(crate) fn header_of(packets: &[&[u8]]) -> Result<Header> {
+    let none = || Error::invalid("the MP3 audio is damaged: a packet is no frame of layer 3 with a bit rate");
+    let first = Frame::read(packets.first().ok_or_else(none)?).ok_or_else(none)?;
+    for packet in packets {
+        let frame = Frame::read(packet).filter(|frame| frame.length <= packet.len()).ok_or_else(none)?;
+        if !frame.goes_with(first) || frame.channels != first.channels {
+            return Err(Error::unsupported("an MP3 whose channels or rate change"));
+        }
+    }
+    let Frame { channels, rate, .. } = first;
+    let frames = packets.len().saturating_mul(first.samples());
+    Ok(Header { frames, channels, rate, coding: Coding::Mp3, scratch: DECODER_BYTES })
 }
 
 #[cfg(test)]

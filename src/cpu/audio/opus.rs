@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ruopus::MultistreamDecoder;
 
-use super::ogg::{Packet, Packets};
+use super::ogg::{self, Packet};
+use super::packets::Packets;
 use super::sound::{Block, Coding, Header, Stream};
 use crate::error::{Error, Result};
 
@@ -83,6 +84,13 @@ impl Head {
         Ok(Self { skip: usize::from(skip), rate, gain, streams, mapping })
     }
 
+    /// Of so many samples at the full rate.
+    fn header(&self, full: usize) -> Header {
+        let (frames, channels) = (self.samples(full), self.mapping.len());
+        let scratch = self.streams[0] * STREAM_BYTES + MAX_SAMPLES * (channels + 2) * size_of::<f32>();
+        Header { frames, channels, rate: self.rate, coding: Coding::Opus, scratch }
+    }
+
     /// So many samples at the full rate, at that of the output.
     fn samples(&self, full: usize) -> usize {
         full / (FULL_RATE / self.rate) as usize
@@ -110,7 +118,7 @@ fn samples(packet: &[u8]) -> Result<usize> {
 }
 
 /// The header of a stream, and the packets behind the comments.
-fn begin(mut packets: Packets<'_>) -> Result<(Packets<'_>, Head)> {
+fn begin(mut packets: ogg::Packets<'_>) -> Result<(ogg::Packets<'_>, Head)> {
     let cut = || damaged("its headers are cut off");
     let head = Head::read(packets.next()?.ok_or_else(cut)?.bytes)?;
     packets.next()?.ok_or_else(cut)?;
@@ -122,7 +130,7 @@ fn begin(mut packets: Packets<'_>) -> Result<(Packets<'_>, Head)> {
 /// # Errors
 /// Invalid, for a damaged file; unsupported, for more than [`MAX_CHANNELS`].
 pub(crate) fn header(bytes: &[u8], serial: u32) -> Result<Header> {
-    let (mut packets, head) = begin(Packets::new(bytes, serial))?;
+    let (mut packets, head) = begin(ogg::Packets::new(bytes, serial))?;
     let (mut found, mut start, mut end) = (0_usize, None, 0);
     while let Some(Packet { bytes, position }) = packets.next()? {
         found = found.saturating_add(samples(bytes)?);
@@ -136,10 +144,21 @@ pub(crate) fn header(bytes: &[u8], serial: u32) -> Result<Header> {
     let claimed = usize::try_from(claimed).ok().filter(|&claimed| claimed <= found).ok_or_else(|| {
         Error::invalid(format!("the audio ends after {found} of {claimed} samples of a channel"))
     })?;
-    let frames = head.samples(claimed.saturating_sub(head.skip));
-    let channels = head.mapping.len();
-    let scratch = head.streams[0] * STREAM_BYTES + MAX_SAMPLES * (channels + 2) * size_of::<f32>();
-    Ok(Header { frames, channels, rate: head.rate, coding: Coding::Opus, scratch })
+    Ok(head.header(claimed.saturating_sub(head.skip)))
+}
+
+/// What the first packet `head` of a stream says of packets behind it, of whose last samples so many at the full rate
+/// are left out.
+///
+/// # Errors
+/// As [`header`].
+pub(crate) fn header_of(head: &[u8], packets: &[&[u8]], behind: usize) -> Result<Header> {
+    let head = Head::read(head)?;
+    let mut found = 0_usize;
+    for packet in packets {
+        found = found.saturating_add(samples(packet)?);
+    }
+    Ok(head.header(found.saturating_sub(head.skip).saturating_sub(behind)))
 }
 
 /// A stream that is decoded.
@@ -158,11 +177,23 @@ impl<'a> Opus<'a> {
     /// # Errors
     /// As [`header`].
     pub(crate) fn open(bytes: &'a [u8], serial: u32) -> Result<Self> {
-        let (packets, head) = begin(Packets::unchecked(bytes, serial))?;
+        let (packets, head) = begin(ogg::Packets::unchecked(bytes, serial))?;
+        Ok(Self::new(Packets::Ogg(packets), head))
+    }
+
+    /// Packets behind the first one, `head`.
+    ///
+    /// # Errors
+    /// As [`header_of`].
+    pub(crate) fn of(head: &[u8], packets: Vec<&'a [u8]>) -> Result<Self> {
+        Ok(Self::new(Packets::told(packets), Head::read(head)?))
+    }
+
+    fn new(packets: Packets<'a>, head: Head) -> Self {
         let decoder =
             MultistreamDecoder::with_rate(head.rate, head.streams[0], head.streams[1], &head.mapping);
         let skip = head.samples(head.skip);
-        Ok(Self { packets, decoder, head, skip, samples: Vec::new() })
+        Self { packets, decoder, head, skip, samples: Vec::new() }
     }
 }
 

@@ -76,7 +76,9 @@ mod tests {
     #[test]
     fn what_takes_seconds_is_told_from_what_takes_milliseconds() {
         let options = DecodeOptions::default();
-        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Avif, Format::JpegXl] {
+        for format in
+            [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Avif, Format::Heic, Format::JpegXl]
+        {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");

@@ -10,8 +10,9 @@
 //!
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise),
 //! straight into the output when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by
-//! libwebp (crate `webp`), AVIF by `re_rav1d`, which decodes videos too, TIFF by our own code, the other formats by the
-//! crates `image`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
+//! libwebp (crate `webp`), AVIF by `re_rav1d` and HEIC by `rusty_h265`, which decode videos too (HEIC of other chroma
+//! by `heic-decoder`), TIFF by our own code, the other formats by the crates `image`, `hayro-jpeg2000` and `jxl`. Where
+//! results differ from DALI's:
 //!
 //! - Colours become sRGB where [`DecodeOptions::to_srgb`] asks for it; DALI never applies a profile.
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
@@ -20,7 +21,7 @@
 //!   DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
-//! - GIF is decoded, of an animation the first frame, AVIF and JPEG XL; DALI does not know them.
+//! - GIF is decoded, of an animation the first frame, AVIF, HEIC and JPEG XL; DALI does not know them.
 //! - JPEG 2000: what is lossy may be a level off; samples of 9 to 15 bits are scaled to the whole range.
 //! - BMP: 16 bits without masks, more headers of OS/2, and alpha are decoded; colour masks are read in every header.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
@@ -31,6 +32,8 @@ mod color;
 mod effort;
 mod format;
 mod gif;
+mod heic;
+mod heif;
 mod jpeg;
 mod jpeg2000;
 mod jpeg_xl;
@@ -71,6 +74,7 @@ format::image_formats! {
     WebP webp
     Pnm pnm
     Avif avif
+    Heic heic
 }
 
 /// Channels of the output.
@@ -376,9 +380,9 @@ impl Decoder {
         self.decode_under(conditions, bytes, options, out)
     }
 
-    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, JPEG XL, PNG and TIFF stop in the middle. WebP,
-    /// AVIF, JPEG 2000 and what libjpeg-turbo decodes cannot be interrupted: they do not begin when they are not
-    /// expected to end in time.
+    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, JPEG XL, PNG and TIFF stop in the middle, AVIF and
+    /// HEIC between the pictures of a grid. WebP, JPEG 2000, what libjpeg-turbo decodes, and one picture of AVIF or
+    /// HEIC cannot be interrupted: they do not begin when they are not expected to end in time.
     ///
     /// # Errors
     /// Those of [`Decoder::decode_into`], and why nobody waits any more.

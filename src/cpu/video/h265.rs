@@ -21,7 +21,7 @@ pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };
 const UNIT: usize = 64;
 
 /// Slices of a picture. Streams of the highest level have 600 (table A.8).
-const MOST_SLICES: usize = 1_024;
+pub(super) const MOST_SLICES: usize = 1_024;
 
 /// Pictures beside those that a stream says are kept: the one at work, one that is taken, and some that are made up.
 const BESIDE: usize = 6;
@@ -141,7 +141,7 @@ impl Decoder {
 }
 
 /// Whether a slice is the first one of its picture.
-fn is_first(unit: &[u8]) -> bool {
+pub(super) fn is_first(unit: &[u8]) -> bool {
     unit.get(2).is_some_and(|byte| byte & 0x80 != 0)
 }
 

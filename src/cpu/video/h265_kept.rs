@@ -36,7 +36,7 @@ pub(super) struct Shape {
     /// Columns and rows that are shown.
     pub(super) size: [usize; 2],
     /// Those that are decoded.
-    coded: [usize; 2],
+    pub(super) coded: [usize; 2],
     /// Pictures that are kept.
     pub(super) kept: usize,
 }

@@ -42,7 +42,7 @@ const SHARED_BYTES: usize = 1 << 20;
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Image",
     aliases: &["ImageDecoder", "experimental__decoders__Image"],
-    doc: "Decodes JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, AVIF, JPEG XL and PNM to HWC pixels",
+    doc: "Decodes JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, AVIF, HEIC, JPEG XL and PNM to HWC pixels",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,

@@ -1,9 +1,10 @@
-//! FLAC, bare and in Ogg: its headers, and frames one after the other. It must not know how a frame is coded.
+//! FLAC, bare, in Ogg and in Matroska: its headers, and frames one after the other. It must not know how a frame is coded.
 
 mod frame;
 mod subframe;
 
-use super::ogg::Packets;
+use super::ogg;
+use super::packets::Packets;
 use super::sound::{Block, Coding, Header, Stream};
 use crate::error::{Error, Result};
 use frame::{Decoder, FrameHeader, SHORTEST};
@@ -127,7 +128,7 @@ fn last_frame(info: &Info, frames: &[u8]) -> Option<u64> {
 }
 
 /// The headers of stream `serial` of an Ogg file, and the packets behind them.
-fn begin_ogg<'a>(mut packets: Packets<'a>) -> Result<(Info, Packets<'a>)> {
+fn begin_ogg<'a>(mut packets: ogg::Packets<'a>) -> Result<(Info, ogg::Packets<'a>)> {
     let cut = || damaged("its headers are cut off");
     let first = packets.next()?.ok_or_else(cut)?.bytes;
     let rest = first.strip_prefix(OGG_MARK).and_then(|rest| rest.get(OGG_HEAD..)).ok_or_else(cut)?;
@@ -146,7 +147,7 @@ fn begin_ogg<'a>(mut packets: Packets<'a>) -> Result<(Info, Packets<'a>)> {
 /// # Errors
 /// Invalid, for a damaged file.
 pub(crate) fn header_in_ogg(bytes: &[u8], serial: u32) -> Result<Header> {
-    let (info, mut packets) = begin_ogg(Packets::new(bytes, serial))?;
+    let (info, mut packets) = begin_ogg(ogg::Packets::new(bytes, serial))?;
     let (mut end, mut length) = (0, 0);
     while let Some(packet) = packets.next()? {
         length += packet.bytes.len();
@@ -155,10 +156,25 @@ pub(crate) fn header_in_ogg(bytes: &[u8], serial: u32) -> Result<Header> {
     info.header(if info.frames == 0 { end } else { info.frames }, length)
 }
 
+/// What `head`, a file's headers, says of packets that are a frame each.
+///
+/// # Errors
+/// Invalid, for a damaged header, and a packet that is no frame.
+pub(crate) fn header_of(head: &[u8], packets: &[&[u8]]) -> Result<Header> {
+    let (info, _) = begin(head)?;
+    let (mut frames, mut length) = (0, 0);
+    for packet in packets {
+        let frame = FrameHeader::read(packet).ok_or_else(|| damaged("a packet is no frame"))?;
+        frames += frame.size as u64;
+        length += packet.len();
+    }
+    info.header(frames, length)
+}
+
 /// Where frames come from.
 enum Container<'a> {
     Bare(&'a [u8]),
-    Ogg(Packets<'a>),
+    Packets(Packets<'a>),
 }
 
 /// A file that is decoded.
@@ -182,8 +198,19 @@ impl<'a> Flac<'a> {
     /// # Errors
     /// As [`header_in_ogg`].
     pub(crate) fn open_in_ogg(bytes: &'a [u8], serial: u32) -> Result<Self> {
-        let (info, packets) = begin_ogg(Packets::unchecked(bytes, serial))?;
-        Ok(Self { source: Container::Ogg(packets), decoder: Decoder::new(info.channels, info.bits) })
+        let (info, packets) = begin_ogg(ogg::Packets::unchecked(bytes, serial))?;
+        let source = Container::Packets(Packets::Ogg(packets));
+        Ok(Self { source, decoder: Decoder::new(info.channels, info.bits) })
+    }
+
+    /// Packets that are a frame each, behind a file's headers `head`.
+    ///
+    /// # Errors
+    /// As [`header_of`].
+    pub(crate) fn of(head: &[u8], packets: Vec<&'a [u8]>) -> Result<Self> {
+        let (info, _) = begin(head)?;
+        let source = Container::Packets(Packets::told(packets));
+        Ok(Self { source, decoder: Decoder::new(info.channels, info.bits) })
     }
 }
 
@@ -196,7 +223,7 @@ impl Stream for Flac<'_> {
                 *rest = rest.get(length..).unwrap_or_default();
                 length
             }
-            Container::Ogg(packets) => match packets.next()? {
+            Container::Packets(packets) => match packets.next()? {
                 Some(packet) if packet.bytes.is_empty() => return Ok(Some((Block::Integers(&[]), 0))),
                 Some(packet) => self.decoder.decode(packet.bytes)?,
                 None => return Ok(None),

@@ -1,4 +1,4 @@
-//! Vorbis in Ogg. Audio packets become frames here; the files beside it have a header's parts each. It must not know
+//! Vorbis in Ogg and Matroska. Audio packets become frames here; the files beside it have a header's parts each. It must not know
 //! operators.
 //!
 //! A header decides how large tables are, and a file of some hundred bytes could ask for terabytes: [`Budget`] bounds
@@ -12,7 +12,8 @@ mod imdct;
 mod residue;
 mod setup;
 
-use super::ogg::{Packet, Packets};
+use super::ogg::{self, Packet};
+use super::packets::Packets;
 use super::sound::{Block, Coding, Header, Stream};
 use crate::error::{Error, Result};
 use block::Blocks;
@@ -95,7 +96,7 @@ fn reset<T: Clone + Default>(values: &mut Vec<T>, len: usize) -> Result<()> {
 }
 
 /// The headers of a stream, and the packets behind them.
-fn begin(mut packets: Packets<'_>) -> Result<(Packets<'_>, Identification, Setup)> {
+fn begin(mut packets: ogg::Packets<'_>) -> Result<(ogg::Packets<'_>, Identification, Setup)> {
     let cut = || damaged("its headers are cut off");
     let identification = Identification::read(packets.next()?.ok_or_else(cut)?.bytes)?;
     // Comments, which decide nothing.
@@ -105,7 +106,7 @@ fn begin(mut packets: Packets<'_>) -> Result<(Packets<'_>, Identification, Setup
 }
 
 /// Frames of a stream behind its headers, from its positions and the sizes of its blocks.
-fn frames(mut packets: Packets<'_>, identification: &Identification, setup: &Setup) -> Result<usize> {
+fn frames(mut packets: ogg::Packets<'_>, identification: &Identification, setup: &Setup) -> Result<usize> {
     let (mut last_size, mut frames, mut start, mut end) = (None, 0i64, None, 0);
     while let Some(Packet { bytes, position }) = packets.next()? {
         if let Some((mode, _)) = setup.mode(bytes)? {
@@ -132,10 +133,32 @@ fn frames(mut packets: Packets<'_>, identification: &Identification, setup: &Set
 /// # Errors
 /// Invalid, for a damaged file; unsupported, for tables beyond [`MAX_ENTRIES`] and [`MAX_VALUES`].
 pub(crate) fn header(bytes: &[u8], serial: u32) -> Result<Header> {
-    let (packets, identification, setup) = begin(Packets::new(bytes, serial))?;
+    let (packets, identification, setup) = begin(ogg::Packets::new(bytes, serial))?;
     let frames = frames(packets, &identification, &setup)?;
     let Identification { channels, rate, .. } = identification;
     Ok(Header { frames, channels, rate, coding: Coding::Vorbis, scratch: setup.bytes })
+}
+
+/// What the first and the third packet of a stream say of the packets behind them, and how many frames the last of these
+/// becomes.
+///
+/// # Errors
+/// As [`header`].
+pub(crate) fn header_of(heads: [&[u8]; 2], packets: &[&[u8]]) -> Result<(Header, usize)> {
+    let identification = Identification::read(heads[0])?;
+    let setup = Setup::read(heads[1], &identification)?;
+    let (mut last_size, mut frames, mut last_frames) = (None, 0_usize, 0);
+    for packet in packets {
+        if let Some((mode, _)) = setup.mode(packet)? {
+            let size = identification.sizes[usize::from(mode.is_long)];
+            last_frames = last_size.map_or(0, |last: usize| (last + size) / 4);
+            frames += last_frames;
+            last_size = Some(size);
+        }
+    }
+    let Identification { channels, rate, .. } = identification;
+    let header = Header { frames, channels, rate, coding: Coding::Vorbis, scratch: setup.bytes };
+    Ok((header, last_frames))
 }
 
 /// A stream that is decoded.
@@ -151,9 +174,20 @@ impl<'a> Vorbis<'a> {
     /// # Errors
     /// As [`header`].
     pub(crate) fn open(bytes: &'a [u8], serial: u32) -> Result<Self> {
-        let (packets, identification, setup) = begin(Packets::unchecked(bytes, serial))?;
+        let (packets, identification, setup) = begin(ogg::Packets::unchecked(bytes, serial))?;
         let blocks = Blocks::new(&identification)?;
-        Ok(Self { packets, setup, blocks })
+        Ok(Self { packets: Packets::Ogg(packets), setup, blocks })
+    }
+
+    /// The packets behind the first and the third one, which are `heads`.
+    ///
+    /// # Errors
+    /// As [`header_of`].
+    pub(crate) fn of(heads: [&[u8]; 2], packets: Vec<&'a [u8]>) -> Result<Self> {
+        let identification = Identification::read(heads[0])?;
+        let setup = Setup::read(heads[1], &identification)?;
+        let blocks = Blocks::new(&identification)?;
+        Ok(Self { packets: Packets::told(packets), setup, blocks })
     }
 }
 

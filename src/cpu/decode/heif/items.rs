@@ -1,20 +1,24 @@
-//! The items of an AVIF, which are its pictures: where they lie in the file, and their properties (ISO/IEC 23008-12 and
+//! The items of HEIF, which are its pictures: where they lie in the file, and their properties (ISO/IEC 23008-12 and
 //! 14496-12). It must not know pixels.
 //!
 //! ```text
-//! meta ─┬─ pitm  which item is the picture          iref  which one is its alpha
+//! meta ─┬─ pitm  which item is the picture          iref  which one is its alpha, which it is put together of
 //!       ├─ iinf  what an item is coded with         iloc  where its bytes lie (idat: here)
 //!       └─ iprp ── ipco  properties, one after the other;  ipma  which of them an item has
 //! ```
 
+use super::coding::Coding;
 use super::properties::Properties;
 use crate::cpu::atoms::{FullBox, atoms, find};
+use crate::cpu::av1::UNSPECIFIED;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 
-/// An item's pictures are coded by AV1.
-const CODED_BY_AV1: &[u8; 4] = b"av01";
+/// An item is a grid of others.
+const GRID: &[u8; 4] = b"grid";
+/// An item is another one, with properties of its own.
+const IDENTITY: &[u8; 4] = b"iden";
 
 /// The pictures of a file.
 pub(super) struct Items<'a> {
@@ -24,9 +28,15 @@ pub(super) struct Items<'a> {
     pub(super) premultiplied: bool,
 }
 
-/// One picture of AV1.
+/// One picture: coded, or put together of others.
 pub(super) struct Item<'a> {
     pub(super) properties: Properties<'a>,
+    /// How it is coded, or those that it is put together of.
+    pub(super) coding: Coding,
+    /// Whether it is a grid.
+    pub(super) is_grid: bool,
+    /// Those that it is put together of, row by row; none of a coded one.
+    parts: Vec<u32>,
     id: u32,
     /// Where its bytes may lie.
     meta: Meta<'a>,
@@ -37,20 +47,24 @@ impl<'a> Items<'a> {
     /// Reads what the file says of its main picture; pixels may be missing.
     ///
     /// # Errors
-    /// A header that ends too early; a picture that is not one of AV1, such as a grid of several.
-    pub(super) fn read(file: &'a [u8]) -> Result<Self> {
+    /// A header that ends too early; a picture that is coded otherwise, or put together in another way than as a grid.
+    pub(super) fn read(file: &'a [u8], coding: Coding) -> Result<Self> {
         let meta = find(file, b"meta").and_then(|meta| meta.get(4..)).map(Meta);
         let meta = meta.ok_or_else(|| match find(file, b"moov") {
             Some(_) => Error::unsupported("a sequence of frames without a picture that stands for it"),
             None => no_box(b"meta"),
         })?;
         let id = meta.main()?;
-        let color = Item::read(meta, id, file)?;
+        let color = Item::read(meta, id, file, coding)?;
         let mut alpha = None;
         for other in meta.referring(b"auxl", id).take(limits::MAX_AUXILIARY_IMAGES) {
-            if alpha.is_none() && Properties::read(meta.child(b"iprp")?, other)?.is_alpha {
-                alpha = Some(Item::read(meta, other, file).context(|| "alpha".to_owned())?);
+            if alpha.is_none() && Properties::read(meta.child(b"iprp")?, other, coding)?.is_alpha {
+                alpha = Some(Item::read(meta, other, file, coding).context(|| "alpha".to_owned())?);
             }
+        }
+        if let (Some(alpha), Coding::H265) = (&mut alpha, coding) {
+            // Alpha has no colours: the largest number is opaque, whatever the stream says of its range.
+            alpha.properties.colors = Some((UNSPECIFIED, true));
         }
         let premultiplied =
             alpha.as_ref().is_some_and(|alpha| meta.referring(b"prem", alpha.id).any(|from| from == id));
@@ -59,18 +73,75 @@ impl<'a> Items<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn read(meta: Meta<'a>, id: u32, file: &'a [u8]) -> Result<Self> {
-        match &meta.kind(id)? {
-            CODED_BY_AV1 => {}
-            b"grid" => return Err(Error::unsupported("a grid of several pictures, expected one of AV1")),
-            kind => {
-                return Err(Error::unsupported(format!(
-                    "a picture of type `{}`, expected `av01`",
-                    kind.escape_ascii()
-                )));
-            }
+    /// The picture `id`. One that is put together has the samples of the first of its parts.
+    fn read(meta: Meta<'a>, id: u32, file: &'a [u8], coding: Coding) -> Result<Self> {
+        let kind = meta.kind(id)?;
+        if &kind != GRID && &kind != IDENTITY {
+            return Self::coded(meta, id, file, coding);
         }
-        Ok(Self { properties: Properties::read(meta.child(b"iprp")?, id)?, id, meta, file })
+        let properties = Properties::read(meta.child(b"iprp")?, id, coding)?;
+        let parts = meta.referred(b"dimg", id)?;
+        let is_grid = &kind == GRID;
+        if parts.is_empty() || (!is_grid && parts.len() > 1) {
+            return Err(Error::invalid(format!(
+                "damaged: a picture of type `{}` of {} pictures",
+                kind.escape_ascii(),
+                parts.len()
+            )));
+        }
+        let whole = Self { properties, coding, is_grid, parts, id, meta, file };
+        let first = whole.part(0)?.properties;
+        let own = whole.properties;
+        let size = if own.size == [0, 0] { first.size } else { own.size };
+        let properties = Properties {
+            size,
+            depth: first.depth,
+            gray: first.gray,
+            halved_twice: first.halved_twice,
+            colors: own.colors.or(first.colors),
+            codes: own.codes.or(first.codes),
+            profile: own.profile.or(first.profile),
+            ..own
+        };
+        Ok(Self { properties, ..whole })
+    }
+
+    /// The picture `id`, which has to be a coded one.
+    fn coded(meta: Meta<'a>, id: u32, file: &'a [u8], coding: Coding) -> Result<Self> {
+        let kind = meta.kind(id)?;
+        if &kind != coding.item() {
+            return Err(Error::unsupported(format!(
+                "a picture of type `{}`, expected `{}`",
+                kind.escape_ascii(),
+                coding.item().escape_ascii()
+            )));
+        }
+        let properties = Properties::read(meta.child(b"iprp")?, id, coding)?;
+        if properties.depth == 0 {
+            let name = coding.property().escape_ascii();
+            return Err(Error::invalid(format!("damaged header: no property `{name}`")));
+        }
+        Ok(Self { properties, coding, is_grid: false, parts: Vec::new(), id, meta, file })
+    }
+
+    /// How many pictures it is put together of; 0 of a coded one.
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The picture `place` of those that it is put together of.
+    ///
+    /// # Errors
+    /// One that is not coded as the whole, or is cut or turned by itself.
+    pub(super) fn part(&self, place: usize) -> Result<Self> {
+        let id = self.parts.get(place).ok_or_else(|| Error::internal("a part that is not there"))?;
+        let part = Self::coded(self.meta, *id, self.file, self.coding)
+            .context(|| format!("picture {place} of {}", self.parts.len()))?;
+        let properties = &part.properties;
+        if properties.window.is_some() || properties.orientation != Default::default() {
+            return Err(Error::unsupported("a picture of others that are cut or turned by themselves"));
+        }
+        Ok(part)
     }
 
     /// Its bytes.
@@ -175,8 +246,34 @@ impl<'a> Meta<'a> {
         Err(Error::invalid(format!("damaged or truncated header: no item {id}")))
     }
 
-    /// The items that refer to item `to` as `relation` says. Damaged tables refer to nothing.
+    /// The items that refer to item `to` as `relation` says.
     fn referring(self, relation: &'static [u8; 4], to: u32) -> impl Iterator<Item = u32> {
+        let references = self.references(relation);
+        references.filter_map(move |(from, mut found)| found.any(|found| found == to).then_some(from))
+    }
+
+    /// The items that item `from` refers to as `relation` says, in order.
+    ///
+    /// # Errors
+    /// More than [`limits::MAX_GRID_PICTURES`].
+    fn referred(self, relation: &'static [u8; 4], from: u32) -> Result<Vec<u32>> {
+        let found = self.references(relation).find(|(found, _)| *found == from);
+        let found: Vec<u32> = found.map(|(_, found)| found.collect()).unwrap_or_default();
+        if found.len() > limits::MAX_GRID_PICTURES {
+            return Err(Error::unsupported(format!(
+                "a picture of {} others, expected at most {}",
+                found.len(),
+                limits::MAX_GRID_PICTURES
+            )));
+        }
+        Ok(found)
+    }
+
+    /// Items that refer to others as `relation` says, each with these. Damaged tables refer to nothing.
+    fn references(
+        self,
+        relation: &'static [u8; 4],
+    ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32>)> {
         let table = find(self.0, b"iref").and_then(|table| FullBox::new(table).ok());
         let (version, references) = table.map_or((0, Bytes(&[])), |table| (table.version, table.rest));
         atoms(references.0).filter(move |reference| &reference.name == relation).filter_map(
@@ -184,7 +281,7 @@ impl<'a> Meta<'a> {
                 let mut reference = FullBox { version, flags: 0, rest: Bytes(reference.body) };
                 let from = reference.number(1).ok()?;
                 let count = reference.rest.u16().ok()?;
-                (0..count).map_while(|_| reference.number(1).ok()).any(|found| found == to).then_some(from)
+                Some((from, (0..count).map_while(move |_| reference.number(1).ok())))
             },
         )
     }

@@ -1,7 +1,8 @@
-//! The properties of one item of an AVIF. It must not know where the item lies.
+//! The properties of one item of HEIF. It must not know where the item lies.
 
 use super::super::Window;
 use super::super::orientation::Orientation;
+use super::coding::{Coding, Samples};
 use crate::cpu::atoms::{FullBox, atoms, find};
 use crate::cpu::av1;
 use crate::cpu::bytes::Bytes;
@@ -24,10 +25,14 @@ const MAX_LAYERS: usize = 4;
 pub(super) struct Properties<'a> {
     /// Columns and rows, as stored.
     pub(super) size: [usize; 2],
-    /// Bits of a sample.
+    /// The configuration of its decoder; empty for a picture that is made of others.
+    pub(super) config: &'a [u8],
+    /// Bits of a sample; 0 for a picture that is made of others.
     pub(super) depth: usize,
     /// Whether it has luma only.
     pub(super) gray: bool,
+    /// Whether chroma is halved along both sides.
+    pub(super) halved_twice: bool,
     /// The number of its matrix, and whether samples take the whole range of their bits; where not said here, the
     /// stream says it.
     pub(super) colors: Option<(u8, bool)>,
@@ -51,7 +56,7 @@ impl<'a> Properties<'a> {
     ///
     /// # Errors
     /// Boxes that are missing or damaged; a property that the item needs to be known and that is not.
-    pub(super) fn read(iprp: &'a [u8], id: u32) -> Result<Self> {
+    pub(super) fn read(iprp: &'a [u8], id: u32, coding: Coding) -> Result<Self> {
         let all: Vec<_> = atoms(find(iprp, b"ipco").unwrap_or_default()).take(PLACES).collect();
         let (mut read, mut turns, mut mirror) = (Self { layers: 1, ..Self::default() }, 0, None);
         let mut clap = None;
@@ -64,15 +69,10 @@ impl<'a> Properties<'a> {
                     body.skip(4)?;
                     read.size = [body.u32()? as usize, body.u32()? as usize];
                 }
-                b"av1C" => {
-                    body.skip(2)?;
-                    let coding = body.u8()?;
-                    read.depth = match coding >> 5 & 3 {
-                        0 | 1 => 8,
-                        2 => 10,
-                        _ => 12,
-                    };
-                    read.gray = coding & 16 != 0;
+                name if name == coding.property() => {
+                    read.config = property.body;
+                    Samples { depth: read.depth, gray: read.gray, halved_twice: read.halved_twice } =
+                        coding.samples(property.body)?;
                 }
                 b"colr" if property.body.starts_with(b"nclx") => {
                     body.skip(4)?;
@@ -101,8 +101,13 @@ impl<'a> Properties<'a> {
                     read.layer =
                         Some(usize::from(body.u16()?)).filter(|layer| *layer != usize::from(u16::MAX));
                 }
-                b"clap" => clap = Some(body),
-                b"irot" => turns = body.u8()? & 3,
+                b"clap" if turns == 0 && mirror.is_none() => clap = Some(body),
+                b"clap" => return Err(Error::unsupported("a picture that is turned before it is cut")),
+                b"irot" => {
+                    // What is mirrored first turns the other way.
+                    let turned = body.u8()? & 3;
+                    turns = if mirror.is_some() { (4 - turned) & 3 } else { turned };
+                }
                 b"imir" => mirror = Some(body.u8()? & 1),
                 b"auxC" => {
                     body.skip(4)?;
@@ -116,9 +121,6 @@ impl<'a> Properties<'a> {
                 }
                 _ => {}
             }
-        }
-        if read.depth == 0 {
-            return Err(Error::invalid("damaged header: no property `av1C`"));
         }
         read.window = clap.map(|clap| window(clap, read.size)).transpose()?;
         read.orientation = Orientation::from_exif(exif_number(turns, mirror));

@@ -1,27 +1,98 @@
-//! One picture of AV1 to 8 bits, rounded as libavif does; chroma between its samples is interpolated as that of videos.
+//! A decoded picture to 8 bits, rounded as libavif does; chroma between its samples is interpolated as that of videos.
 //! It must not know boxes.
 
+use super::super::Job;
+use super::canvas::{Canvas, Grid};
+use super::coding::Coding;
 use super::items::Item;
 use crate::cpu::av1::{self, IDENTITY};
+use crate::cpu::video::h265_still;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::memory::zeroed;
 
 /// A decoded picture and what its samples mean.
 pub(super) struct Still {
-    picture: av1::Picture,
+    planes: Box<dyn Planes>,
     layout: Layout,
-    /// Its number in ISO/IEC 23091-2.
+    /// The number of its matrix in ISO/IEC 23091-2.
     matrix: u8,
     full_range: bool,
 }
 
 impl Still {
-    /// Decodes an item, whose size was checked.
+    /// Decodes an item, whose size was checked, for as long as somebody waits.
     ///
     /// # Errors
     /// A stream that is damaged, has more frames than layers, or is not what the header says.
-    pub(super) fn decode(item: &Item<'_>) -> Result<Self> {
+    pub(super) fn decode(item: &Item<'_>, job: &Job<'_>) -> Result<Self> {
+        match item.parts() {
+            0 => Self::coded(item),
+            parts => Self::put_together(item, parts, job),
+        }
+    }
+
+    fn put_together(item: &Item<'_>, parts: usize, job: &Job<'_>) -> Result<Self> {
+        let size = item.properties.size;
+        let grid = match item.is_grid {
+            true => Grid::read(&item.stream()?)?,
+            false => Grid { rows: 1, columns: 1, size },
+        };
+        same_size(grid.size, size)?;
+        if grid.rows * grid.columns != parts {
+            return Err(Error::invalid(format!(
+                "damaged: a grid of {} x {} pictures, of which {parts} are there",
+                grid.columns, grid.rows
+            )));
+        }
+        let first = Self::coded(&item.part(0)?)?;
+        let (layout, matrix, full_range) = (first.layout, first.matrix, first.full_range);
+        let mut canvas = Canvas::new(grid, layout)?;
+        canvas.put(&*first.planes, layout, [0, 0]);
+        drop(first);
+        for place in 1..parts {
+            job.conditions.watch.check()?;
+            let part = Self::coded(&item.part(place)?).context(|| format!("picture {place} of {parts}"))?;
+            let told = |layout: Layout| (layout.width, layout.height, layout.depth, layout.halved);
+            if told(part.layout) != told(layout) || (part.matrix, part.full_range) != (matrix, full_range) {
+                return Err(Error::unsupported(
+                    "a grid of pictures that differ in size, bits, chroma or colours",
+                ));
+            }
+            canvas.put(&*part.planes, layout, [place / grid.columns, place % grid.columns]);
+        }
+        let (matrix, full_range) = item.properties.colors.unwrap_or((matrix, full_range));
+        Ok(Self { layout: canvas.layout(), planes: Box::new(canvas), matrix, full_range })
+    }
+
+    fn coded(item: &Item<'_>) -> Result<Self> {
+        let said = &item.properties;
+        let still = match item.coding {
+            Coding::Av1 => Self::av1(item)?,
+            Coding::H265 => {
+                let still = h265_still::decode(said.config, &item.stream()?, said.size)?;
+                let (matrix, full_range) = still.colors;
+                let layout = Layout { spread: false, ..still.layout };
+                Self { planes: still.planes, layout, matrix, full_range }
+            }
+        };
+        let layout = still.layout;
+        same_size([layout.width, layout.height], said.size)?;
+        let gray = layout.halved.is_none();
+        if (layout.depth as usize, gray) != (said.depth, said.gray) {
+            return Err(Error::invalid(format!(
+                "damaged: the picture has {} bits and is {}gray, the header says {} bits and {}gray",
+                layout.depth,
+                if gray { "" } else { "not " },
+                said.depth,
+                if said.gray { "" } else { "not " }
+            )));
+        }
+        let (matrix, full_range) = said.colors.unwrap_or((still.matrix, still.full_range));
+        Ok(Self { matrix, full_range, ..still })
+    }
+
+    fn av1(item: &Item<'_>) -> Result<Self> {
         let said = &item.properties;
         let stream = item.stream()?;
         let sequence = av1::still_sequence(&stream, said.layers)?;
@@ -40,19 +111,8 @@ impl Still {
         av1::Decoder::new(width * height)?.send(stream, 0, &mut take)?;
         let picture = shown.ok_or_else(|| Error::invalid("damaged: no frame is shown"))?;
         let layout = Layout { spread: false, ..picture.layout() };
-        same_size([layout.width, layout.height], said.size)?;
-        let gray = layout.halved.is_none();
-        if (layout.depth as usize, gray) != (said.depth, said.gray) {
-            return Err(Error::invalid(format!(
-                "damaged: the picture has {} bits and is {}gray, the header says {} bits and {}gray",
-                layout.depth,
-                if gray { "" } else { "not " },
-                said.depth,
-                if said.gray { "" } else { "not " }
-            )));
-        }
-        let (matrix, full_range) = said.colors.unwrap_or((sequence.matrix, sequence.full_range));
-        Ok(Self { picture, layout, matrix, full_range })
+        let (matrix, full_range) = (sequence.matrix, sequence.full_range);
+        Ok(Self { planes: Box::new(picture), layout, matrix, full_range })
     }
 
     /// Writes gray, or red, green and blue, in rows without gaps.
@@ -89,16 +149,16 @@ impl Still {
     }
 
     fn write_levels(&self, plane: usize, out: &mut [u8], step: usize) {
-        yuv::to_levels(&self.picture, plane, self.layout, self.full_range, out, step);
+        yuv::to_levels(&*self.planes, plane, self.layout, self.full_range, out, step);
     }
 
     fn write_rgb(&self, out: &mut [u8]) {
         let color = Color { matrix: Matrix::numbered(self.matrix), full_range: self.full_range };
         if self.full_range && self.layout.depth > 8 {
             let layout = Layout { depth: Widened::BITS, ..self.layout };
-            yuv::to_rgb(&Widened { picture: &self.picture, depth: self.layout.depth }, layout, color, out);
+            yuv::to_rgb(&Widened { planes: &*self.planes, depth: self.layout.depth }, layout, color, out);
         } else {
-            yuv::to_rgb(&self.picture, self.layout, color, out);
+            yuv::to_rgb(&*self.planes, self.layout, color, out);
         }
     }
 }
@@ -117,7 +177,7 @@ fn same_size([width, height]: [usize; 2], [said_width, said_height]: [usize; 2])
 /// Samples of more than 8 bits and of full range as if they were 8 bits with bits behind them: the largest becomes
 /// exactly 255, which shifting makes nearly 256.
 struct Widened<'a> {
-    picture: &'a av1::Picture,
+    planes: &'a dyn Planes,
     depth: u32,
 }
 
@@ -132,7 +192,7 @@ impl Widened<'_> {
 
 impl Planes for Widened<'_> {
     fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
-        self.picture.read(plane, y, row);
+        self.planes.read(plane, y, row);
         let full = (1 << self.depth) - 1;
         // Both are distances from what stays where it is: black, or gray.
         let (from, to) = if plane == 0 { (0, 0) } else { (1 << (self.depth - 1), Self::GRAY) };
