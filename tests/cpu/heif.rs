@@ -133,10 +133,10 @@ fn errors_say_what_is_wrong() {
     refused(&grid(4, &[0, 90]), invalid, "a frame of 90 x 122 pixels, the header says 172 x 122");
     let smaller = |name: &str| replaced(name, b"ispe\0\0\0\0\0\0\0\x40", b"ispe\0\0\0\0\0\0\0\x48");
     refused(&smaller("heic_full"), invalid, "a frame of 64 x 64 pixels, the header says 72 x 64");
-    let tiny =
-        replaced("heic_irot2", b"ispe\0\0\0\0\0\0\0\x80\0\0\0\x40", b"ispe\0\0\0\0\0\0\0\x08\0\0\0\x08");
-    refused(&tiny, invalid, "a frame of 128 x 64 pixels, the header says 8 x 8");
-    refused(&replaced("heic_full", b"hvcC", b"free"), invalid, "no property `hvcC`");
+    let (from, to) = (b"ispe\0\0\0\0\0\0\0\x40\0\0\0\x40", b"ispe\0\0\0\0\0\0\0\x08\0\0\0\x08");
+    let tiny = replaced("heic_10_420", from, to);
+    refused(&tiny, invalid, "a frame of 64 x 64 pixels, the header says 8 x 8");
+    refused(&replaced("heic_full", b"hvcC", b"free"), unsupported, "needs property `free`");
     // The first byte of the slice says its type: 20 is a picture by itself, 1 one that is made from others.
     let others = |name: &str| {
         let mut bytes = PICTURES[name].clone();
