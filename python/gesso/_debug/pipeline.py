@@ -21,7 +21,10 @@ class _Readers(Run):
     """What `meta` says of readers; their operators run one by one."""
 
     def __init__(self, meta):
-        self.reader_meta = meta
+        self._meta = meta
+
+    def reader_meta(self):
+        return self._meta()
 
     def reader_left(self):
         return {}

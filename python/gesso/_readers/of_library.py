@@ -175,7 +175,8 @@ def _told(feature):
         parts["partial_shape"] = _extents(feature.partial_shape)
     default = (int, str, float)[kind](feature.default or (0, "", 0.0)[kind])
     # JSON has no other numbers.
-    parts["default_value"] = [str(default) if kind == 2 and not math.isfinite(default) else default]
+    is_told_as_text = isinstance(default, float) and not math.isfinite(default)
+    parts["default_value"] = [str(default) if is_told_as_text else default]
     return json.dumps(parts)
 
 

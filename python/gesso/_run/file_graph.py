@@ -30,7 +30,7 @@ class FileNode:
         self.values = {"device": TypedValue("string", False, [device]), **_values(entry)}
         self.inputs, self.tensors, self.outputs = [], {}, []
         self.layout = ""
-        self.operator = SimpleNamespace(display=_display(entry, name), schema=schema)
+        self.operator: Any = SimpleNamespace(display=_display(entry, name), schema=schema)
 
     def values_of(self, keyword, default=None):
         """The value of an argument, else `default`."""
