@@ -439,5 +439,6 @@ pub const STREAM_REPLACED_MS: u64 = 5_000;
 /// billions.
 pub const MAX_SOUND_PACKETS: usize = 1 << 22;
 
-/// Boxes, elements or chunks of a container of a video, or of AVIF and HEIC, on one level. Stops files of millions of empty ones.
+/// Boxes, elements or chunks of a container of a video, or of AVIF and HEIC, on one level. Stops files of millions of
+/// empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

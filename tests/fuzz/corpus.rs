@@ -15,7 +15,8 @@ const RANDOM: u64 = 4_000;
 /// Names an environment variable with the first seed of those, and one with another number of them.
 const FIRST: &str = "GESSO_FUZZ_FIRST";
 const COUNT: &str = "GESSO_FUZZ_COUNT";
-/// Names one with how often each file of the corpus is changed and tried again, and one that says of which target alone.
+/// Names one with how often each file of the corpus is changed and tried again, and one that says of which target
+/// alone.
 const CHANGED: &str = "GESSO_FUZZ_CHANGED";
 const TARGET: &str = "GESSO_FUZZ_TARGET";
 

@@ -1,4 +1,5 @@
-//! FLAC, bare, in Ogg and in Matroska: its headers, and frames one after the other. It must not know how a frame is coded.
+//! FLAC, bare, in Ogg and in Matroska: its headers, and frames one after the other. It must not know how a frame is
+//! coded.
 
 mod frame;
 mod subframe;

@@ -1,5 +1,5 @@
-//! Vorbis in Ogg and Matroska. Audio packets become frames here; the files beside it have a header's parts each. It must not know
-//! operators.
+//! Vorbis in Ogg and Matroska. Audio packets become frames here; the files beside it have a header's parts each. It
+//! must not know operators.
 //!
 //! A header decides how large tables are, and a file of some hundred bytes could ask for terabytes: [`Budget`] bounds
 //! them all together.
@@ -139,8 +139,8 @@ pub(crate) fn header(bytes: &[u8], serial: u32) -> Result<Header> {
     Ok(Header { frames, channels, rate, coding: Coding::Vorbis, scratch: setup.bytes })
 }
 
-/// What the first and the third packet of a stream say of the packets behind them, and how many frames the last of these
-/// becomes.
+/// What the first and the third packet of a stream say of the packets behind them, and how many frames the last of
+/// these becomes.
 ///
 /// # Errors
 /// As [`header`].
