@@ -158,7 +158,7 @@ def _side_by_side(arrays):
 def _end_to_end(arrays):
     """The array whose rows are those of these, in their order, if it is dense."""
     base = getattr(arrays[0], "base", None)
-    rows = sum(len(each) for each in arrays)
+    rows = sum(each.shape[0] for each in arrays)
     if not isinstance(base, np.ndarray) or base.shape != (rows, *arrays[0].shape[1:]):
         return None
     return _whole(base, arrays)
