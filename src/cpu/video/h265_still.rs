@@ -179,13 +179,11 @@ fn rare(sps: &Sps, parameters: &[&[u8]], stream: &[u8], length_size: usize) -> R
     };
     let mut planes = [picture.y, picture.cb, picture.cr].map(Some);
     let cut = std::array::from_fn(|place| {
-        let plane = planes.get_mut(place).and_then(Option::take);
-        let stride = plane.as_ref().map_or(0, |plane| plane.width);
-        Cut {
-            stride,
-            corner: corner(place),
-            samples: plane.map(|plane| plane.into_samples()).unwrap_or_default(),
-        }
+        let (stride, samples) = match planes.get_mut(place).and_then(Option::take) {
+            Some(plane) => (plane.width, plane.into_samples()),
+            None => (0, Vec::new()),
+        };
+        Cut { stride, corner: corner(place), samples }
     });
     let colors = parsed.color_info.map_or((UNSPECIFIED, false), |info| {
         (matrix_of(info.matrix_coefficients.into(), info.color_primaries.into()), info.full_range)
