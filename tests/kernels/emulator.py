@@ -54,6 +54,7 @@ def compiled(program, files, options, definitions):
     The same is compiled once."""
     folder = Path(tempfile.mkdtemp(dir=_folder().name))
     for name, text in files:
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     command = [COMPILER, "-std=c++17", "-O1", "-w", *options, *(f"-D{name}={value}" for name, value in definitions)]
     command += [f"-I{folder}", f"-I{HERE}", f"-I{KERNELS}", str(HERE / program), "-o", str(folder / "compiled")]
@@ -68,13 +69,14 @@ def _folder():
 
 
 def built(folder, program, headers, kernels, definitions=(), check=CHECK):
-    """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of
-    them."""
+    """`program`, a C++ file here, with `kernels` as its kernels.inc, and with the headers in `folder` before those of
+    kernels/: takes arrays, returns the bytes that it makes of them."""
     if not runs_here(check):
         pytest.skip(f"skipped: no program with -fsanitize={check} runs here")
     options = ("-fpermissive", f"-fsanitize={check}")
-    files = (("kernels.inc", kernels), *((name, source(name)) for name in headers))
-    binary = compiled(f"{program}.cpp", files, options, tuple(definitions))
+    files = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.cuh"))}
+    files |= {"kernels.inc": kernels, **{name: source(name) for name in headers}}
+    binary = compiled(f"{program}.cpp", tuple(files.items()), options, tuple(definitions))
 
     def run(arrays):
         given, made = folder / "in", folder / "out"
