@@ -320,16 +320,11 @@ impl Given {
         };
         for arg in &op.args {
             let name = arg.name.clone().unwrap_or_default();
-            let (value, kind) = match (features(arg), argument(arg)) {
-                (Some(texts), _) => (Value::Strings(texts), ArgumentType::Feature),
-                (None, Ok(value)) => {
-                    let kind = ArgumentType::of(&value);
-                    (value, kind)
-                }
-                (None, Err(_)) => {
-                    given.unreadable.push(name);
-                    continue;
-                }
+            let features = features(arg).map(|texts| (ArgumentType::Feature, Value::Strings(texts)));
+            let plain = || argument(arg).ok().map(|value| (ArgumentType::of(&value), value));
+            let Some((kind, value)) = features.or_else(plain) else {
+                given.unreadable.push(name);
+                continue;
             };
             let list = arg.is_vector.unwrap_or(false);
             given.stored.push(StoredArgument { name: name.clone(), kind, list });

@@ -8,6 +8,7 @@ use super::patchify::{self, Patchify};
 use crate::cpu::normalize::Channel;
 use crate::cpu::patches::Patches;
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 use crate::operator::shared::layouts;
 use crate::operator::{Args, CpuCx, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::ops::geometry::crop_mirror_normalize::{self, CropMirrorNormalize, Job, Order, Recent};
@@ -36,8 +37,8 @@ fn can(_args: &[&Args], types: &[&ValueType]) -> bool {
 struct NormalizePatchify {
     normalize: CropMirrorNormalize,
     patchify: Patchify,
-    /// How each sample is normalized and cut; `None` for one that failed.
-    jobs: Vec<Option<(Arc<Job>, Patches)>>,
+    /// How each sample is normalized and cut, and what it becomes; `None` for one that failed.
+    jobs: Vec<Option<(Arc<Job>, Patches, Shape)>>,
 }
 
 impl NormalizePatchify {
@@ -65,19 +66,22 @@ impl Operator for NormalizePatchify {
         let mut recent = Recent::default();
         self.jobs = inputs.map(|sample| {
             let job = self.normalize.job(&sample, sample.input(0)?.shape, &order, &mut recent)?;
-            let cut = self.patchify.patches(&job.output_shape(&order), order.layout())?;
-            Ok(Some((job, cut)))
+            let planes = job.output_shape(&order);
+            // A window has any size. Nothing here multiplies extents whose product no number holds.
+            planes.bytes_of_input(DType::F32.size())?;
+            let cut = self.patchify.patches(&planes, order.layout())?;
+            Ok(Some((job, cut, patchify::shape(&cut)?)))
         });
         let shapes = self.jobs.iter().map(|job| match job {
-            Some((_, cut)) => patchify::shape(cut),
-            None => Ok(Shape::from([0, 0])),
+            Some((_, _, shape)) => shape.clone(),
+            None => Shape::from([0, 0]),
         });
-        Ok(vec![BatchDesc::new(DType::F32, Layout::NONE, shapes.collect::<Result<_>>()?)])
+        Ok(vec![BatchDesc::new(DType::F32, Layout::NONE, shapes.collect())])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         io.for_each_sample(cx, |sample| {
-            let Some(Some((job, cut))) = self.jobs.get(sample.index()) else { return Ok(()) };
+            let Some(Some((job, cut, _))) = self.jobs.get(sample.index()) else { return Ok(()) };
             let (input, output) = sample.unary()?;
             let (src, dst) = (input.as_slice::<u8>()?, output.as_slice_mut::<f32>()?);
             match job.channels() {
@@ -102,7 +106,7 @@ fn patches<A: Channel<u8>>(
     dst: &mut [f32],
 ) -> Result<()> {
     let strip = Patches { height: cut.side * cut.merge, ..*cut };
-    let mut rows = vec![0.0; strip.channels * strip.height * strip.width];
+    let mut rows = zeroed(strip.channels * strip.height * strip.width)?;
     let len = strip.grid().iter().product::<usize>() * strip.patch_len();
     for (number, dst) in dst.chunks_exact_mut(len).enumerate() {
         job.rows(channels, shape, number * strip.height..(number + 1) * strip.height, src, &mut rows)?;
@@ -152,5 +156,26 @@ mod tests {
             assert_eq!(made.desc.shapes, expected.desc.shapes);
             assert_eq!(made.values::<f32>(0), expected.values::<f32>(0));
         }
+    }
+
+    /// Windows may come with requests: one that is too large is an error of its sample alone.
+    #[test]
+    fn a_window_of_any_size_fails_its_own_sample() {
+        let pixels = [0u8; 12 * 12 * 3];
+        let shapes = vec![Shape::from([12, 12, 3]); 3];
+        let desc = BatchDesc::new(DType::U8, Layout::hwc(), shapes);
+        let images = Batch::new(desc, vec![Sample::Borrowed(&pixels); 3]).unwrap();
+        let sides = [[6.0f32], [6.0 * (1u64 << 40) as f32], [12.0]];
+        let sides = batch(&[(&[1], &sides[0]), (&[1], &sides[1]), (&[1], &sides[2])]);
+        let pad = ("out_of_bounds_policy", Value::Strings(vec!["pad".to_owned()]));
+        let first = args(&[pad], &["crop_h", "crop_w"]).with_defaults(crop_mirror_normalize::DEF.arg_table());
+        let cuts = args(&[("patch_size", Value::Ints(vec![3]))], &[]);
+        let fused = FUSION.build(&[first, cuts.with_defaults(patchify::DEF.arg_table())]).unwrap();
+        let made = run_operator(FUSION.name, fused, &[images], &[sides.clone(), sides]).unwrap();
+        assert_eq!(
+            (made.values::<f32>(0).len(), made.values::<f32>(2).len()),
+            (2 * 6 * 6 * 3, 2 * 12 * 12 * 3)
+        );
+        assert!(!made.error(1).is_empty());
     }
 }

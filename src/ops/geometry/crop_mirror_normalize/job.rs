@@ -78,19 +78,9 @@ impl Job {
     {
         let frames = shape.len().saturating_sub(3);
         let rows = frames + usize::from(from == Channels::Planar);
-        let (anchor, window) = (&self.window.anchor, &self.window.extent);
-        let normalize = Normalize {
-            image: [shape[rows], shape[rows + 1]],
-            input: from,
-            anchor: [anchor[rows], anchor[rows + 1]],
-            window: [window[rows], window[rows + 1]],
-            output: to,
-            mirror: self.mirror,
-            channels,
-            fill: &self.fill,
-        };
+        let normalize = self.normalize(channels, shape, rows, [from, to]);
         let image: usize = shape[frames..].iter().product();
-        let size = window[rows] * window[rows + 1] * self.fill.len();
+        let size = normalize.window.iter().product::<usize>() * self.fill.len();
         for (i, part) in dst.chunks_exact_mut(size).enumerate() {
             match self.frame(i, &shape[..frames]) {
                 Some(frame) => normalize.run(&src[frame * image..][..image], part)?,
@@ -113,22 +103,31 @@ impl Job {
         A: Channel<S>,
         T: Normalized,
     {
-        let (&[height, width, _], &[first, left, _], &[_, columns, _]) =
-            (shape, self.window.anchor.as_slice(), self.window.extent.as_slice())
-        else {
-            return Err(Error::internal(format!("an image of {} dimensions, expected 3", shape.len())));
-        };
+        let whole = self.normalize(channels, shape, 0, [Channels::Interleaved, Channels::Planar]);
+        let ([top, left], [_, columns]) = (whole.anchor, whole.window);
+        let anchor = [top.saturating_add(rows.start as i64), left];
+        Normalize { anchor, window: [rows.len(), columns], ..whole }.run(src, dst)
+    }
+
+    /// The window of images whose rows are dimension `rows` of `shape`, and columns the next.
+    fn normalize<'a, A>(
+        &'a self,
+        channels: &'a [A],
+        shape: &[usize],
+        rows: usize,
+        [input, output]: [Channels; 2],
+    ) -> Normalize<'a, A> {
+        let (anchor, window) = (&self.window.anchor, &self.window.extent);
         Normalize {
-            image: [height, width],
-            input: Channels::Interleaved,
-            anchor: [first.saturating_add(rows.start as i64), left],
-            window: [rows.len(), columns],
-            output: Channels::Planar,
+            image: [shape[rows], shape[rows + 1]],
+            input,
+            anchor: [anchor[rows], anchor[rows + 1]],
+            window: [window[rows], window[rows + 1]],
+            output,
             mirror: self.mirror,
             channels,
             fill: &self.fill,
         }
-        .run(src, dst)
     }
 
     /// What is done with each channel of the input, with DALI's arithmetic or with a library's.
