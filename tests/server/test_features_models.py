@@ -112,8 +112,9 @@ def test_an_ensemble_answers_with_the_outputs_that_a_client_wants(client):
 
 
 def test_an_ensemble_gives_on_the_error_of_its_step(client):
+    """Of one without steps beside each other: Triton before 26.04 crashes if a step fails while another one runs."""
     with pytest.raises(InferenceServerException, match="JPEG"):
-        client.infer("chain", {"IMAGE": IMAGES[0][None, :400], "X": ROW})
+        client.infer("unsized", {"IMAGE": IMAGES[0][None, :400]})
 
 
 def test_a_model_of_an_ensemble_may_have_an_optional_input(client):
