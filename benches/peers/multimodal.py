@@ -228,7 +228,7 @@ DEFAULTS = {
     "images": {"count": 64, "batch": 8},
     "sounds": {"count": 40, "batch": 8},
     "gpu": {"count": 512, "batch": 32},
-    "served": {"count": 48, "batch": 32},
+    "served": {"count": 48, "batch": 8},
 }
 
 
