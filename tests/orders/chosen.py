@@ -63,13 +63,13 @@ _AGAIN_AND_RANDOM = {
     },
 }
 # Whose lists are shuffled as a whole; the others take `shuffle_after_epoch` and `random_shuffle` together.
-_LISTED = ("file", "numpy", "coco", "nemo_asr")
-_FILED = ("webdataset", "tfrecord", "mxnet")
+LISTED = ("file", "numpy", "coco", "nemo_asr")
+FILED = ("webdataset", "tfrecord", "mxnet")
 # They have no `shuffle_after_epoch`.
-_OTHERS = ("sequence", "caffe", "caffe2", "video")
+OTHERS = ("sequence", "caffe", "caffe2", "video")
 
 _SIZES = (12, 7, 23, 16, 5, 31, 18)
-_OF_CLIPS = (12, 8, 20, 16)
+OF_CLIPS = (12, 8, 20, 16)
 # Of which a quarter fills a batch.
 _OF_ITERATORS = (17, 23, 19, 31, 18, 22, 16)
 _BATCHES = (3, 4, 1, 8, 5, 2)
@@ -102,10 +102,10 @@ def _way(number, kind, options, sizes=_SIZES):
 
 def _of_readers():
     number = 0
-    for kind in (*_LISTED, *_FILED, *_OTHERS):
-        ways = {**_WAYS, **(_AGAIN if kind not in _OTHERS else {}), **(_AGAIN_AND_RANDOM if kind in _FILED else {})}
+    for kind in (*LISTED, *FILED, *OTHERS):
+        ways = {**_WAYS, **(_AGAIN if kind not in OTHERS else {}), **(_AGAIN_AND_RANDOM if kind in FILED else {})}
         for name, options in ways.items():
-            yield f"{kind}-{name}", _way(number, kind, options, _OF_CLIPS if kind == "video" else _SIZES)
+            yield f"{kind}-{name}", _way(number, kind, options, OF_CLIPS if kind == "video" else _SIZES)
             number += 1
 
 
