@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use realfft::{RealFftPlanner, RealToComplex};
 
+use super::band::{Band, no_numbers};
 use super::pairwise;
 use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
@@ -32,13 +33,6 @@ const EPSILON: f32 = 1e-7;
 /// Nanoseconds of a core for a window, and for a band of it.
 const WINDOW_NS: f64 = 8_000.0;
 const BAND_NS: f64 = 40.0;
-
-/// A triangular filter: its first bin, and the weights of that and of the bins behind it.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Band {
-    first: usize,
-    weights: Vec<f64>,
-}
 
 /// Makes features of signals.
 pub struct Features {
@@ -92,13 +86,10 @@ impl Features {
                 *power = size * size;
             }
             for (number, band) in self.bands.iter().enumerate() {
-                let bins = powers.get(band.first..).unwrap_or_default();
-                let power: f64 = bins.iter().zip(&band.weights).map(|(power, weight)| power * weight).sum();
+                let power = band.power(&powers);
                 let value = power.max(FLOOR).ln() as f32;
                 if !value.is_finite() || power.is_nan() {
-                    return Err(Error::invalid(
-                        "a signal with values that are no numbers or too large, expected samples around -1 to 1",
-                    ));
+                    return Err(no_numbers());
                 }
                 if let Some(to) = columns.get_mut(number * windows + window) {
                     *to = value;
@@ -159,14 +150,11 @@ fn bank(bands: usize, sample_rate: usize) -> Vec<Band> {
     corners
         .windows(3)
         .map(|corners| {
-            let weight = |bin: &f64| {
-                let rising = -(corners[0] - bin) / (corners[1] - corners[0]);
-                let falling = (corners[2] - bin) / (corners[2] - corners[1]);
+            Band::of(bins.len(), |bin| {
+                let rising = -(corners[0] - bins[bin]) / (corners[1] - corners[0]);
+                let falling = (corners[2] - bins[bin]) / (corners[2] - corners[1]);
                 rising.min(falling).max(0.0)
-            };
-            let first = bins.iter().position(|bin| weight(bin) > 0.0).unwrap_or(bins.len());
-            let weights = bins.iter().skip(first).map(weight).take_while(|&weight| weight > 0.0).collect();
-            Band { first, weights }
+            })
         })
         .collect()
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use realfft::{RealFftPlanner, RealToComplex};
 
+use super::band::{Band, no_numbers};
 use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 
 /// Powers below are this.
-const FLOOR: f64 = 1e-10;
+pub const FLOOR: f64 = 1e-10;
 
 /// Powers of ten below the loudest value that are kept.
-const RANGE: f32 = 8.0;
+pub const RANGE: f32 = 8.0;
 
 /// Nanoseconds of a core for a window's sample, its transform included.
 const SAMPLE_NS: f64 = 20.0;
@@ -38,13 +39,6 @@ mod mel {
         }
         LINEAR_HZ * (6.4f64.ln() / 27.0 * (mel - LINEAR_MEL)).exp()
     }
-}
-
-/// A triangular filter: its first bin, and the weights of that and of the bins behind it.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Band {
-    first: usize,
-    weights: Vec<f64>,
 }
 
 /// What features are made of.
@@ -85,6 +79,21 @@ impl LogMel {
         [bands, (samples + length / 2 * 2).saturating_sub(length) / step]
     }
 
+    /// What these features are made of.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Factors of a window's samples.
+    pub fn window(&self) -> &[f64] {
+        &self.window
+    }
+
+    /// The filters.
+    pub fn bands(&self) -> &[Band] {
+        &self.bands
+    }
+
     /// What a signal of `samples` samples is expected to take.
     pub fn effort(&self, samples: usize) -> Effort {
         let length = self.settings.length;
@@ -119,13 +128,10 @@ impl LogMel {
                 *power = re * re + im * im;
             }
             for (number, band) in self.bands.iter().enumerate() {
-                let bins = powers.get(band.first..).unwrap_or_default();
-                let power: f64 = bins.iter().zip(&band.weights).map(|(power, weight)| power * weight).sum();
+                let power = band.power(&powers);
                 let value = power.max(FLOOR).log10() as f32;
                 if !value.is_finite() || power.is_nan() {
-                    return Err(Error::invalid(
-                        "a signal with values that are no numbers or too large, expected samples around -1 to 1",
-                    ));
+                    return Err(no_numbers());
                 }
                 loudest = loudest.max(value);
                 if let Some(to) = out.get_mut(number * windows + window) {
@@ -174,9 +180,7 @@ fn bands(settings: &Settings) -> Vec<Band> {
                 let rising = -(corners[0] - hertz(bin)) / (corners[1] - corners[0]);
                 rising.min(falling).max(0.0) * area
             };
-            let first = (0..bins).find(|&bin| weight(bin) > 0.0).unwrap_or(bins);
-            let weights = (first..bins).map(weight).take_while(|&weight| weight > 0.0).collect();
-            Band { first, weights }
+            Band::of(bins, weight)
         })
         .collect()
 }

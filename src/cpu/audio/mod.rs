@@ -5,6 +5,7 @@ mod adpcm;
 mod aiff;
 mod alac;
 mod au;
+pub mod band;
 mod bits;
 mod caf;
 pub mod chirp;

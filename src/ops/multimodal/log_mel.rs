@@ -1,12 +1,19 @@
 //! `gesso__LogMel`: Whisper's features of a sound.
 
+use std::sync::Arc;
+
 use super::sides::count;
-use crate::cpu::audio::log_mel::{LogMel as Features, Settings};
+use super::spectra::{Asked, Band, Tables, radices};
+use crate::cpu::audio::log_mel::{FLOOR, LogMel as Features, RANGE, Settings};
 use crate::deadline::Effort;
 use crate::error::{Error, Result};
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::shared::dtypes;
-use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct LogMel {
@@ -15,6 +22,10 @@ struct LogMel {
     /// Samples that each signal is cut or lengthened to; `None`: as many as it has.
     samples: Option<usize>,
     efforts: Vec<Effort>,
+    /// For a device, made for the first batch.
+    tables: Option<Tables>,
+    /// What the device was asked for and has not been heard of.
+    asked: Option<Asked>,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -23,7 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     doc: "Whisper's features of a sound of one channel: a row for each mel band (Slaney's scale and norm) with the \
           decimal logarithms of its powers, of Hann windows of a signal that is mirrored at its ends; down to 8 below \
           the largest, plus 4, over 4",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::int("nfilter", "number of mel bands").or_int(80),
@@ -38,6 +49,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         .or_int(480_000),
     ],
     build: &build,
+    kernels: &[kernels],
     reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
@@ -63,7 +75,8 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         samples => Some(count("samples", samples, limits::MAX_SAMPLE_BYTES / size_of::<f32>())? as usize),
     };
     let features = Features::new(settings);
-    Ok(Box::new(LogMel { features, bands: settings.bands, samples, efforts: Vec::new() }))
+    let (bands, efforts) = (settings.bands, Vec::new());
+    Ok(Box::new(LogMel { features, bands, samples, efforts, tables: None, asked: None }))
 }
 
 /// The samples of a signal: of one dimension, or of one channel.
@@ -123,6 +136,174 @@ impl Operator for LogMel {
             features.run(signal, samples, output.as_slice_mut()?, &watch)
         })
     }
+
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        Some(self)
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel(self.features.settings().length))?;
+        gpu.kernel(&finish()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let Settings { length, step, .. } = *self.features.settings();
+        let mut asked = Asked::new(cx.recorder, io.inputs().batch_size())?;
+        let mut rows = io.rows(|sample| {
+            let found = sample.input(0)?.shape.volume()?;
+            let samples = self.samples.unwrap_or(found);
+            Ok(Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                given: found.min(samples) as i64,
+                samples: samples as i64,
+                windows: self.features.shape(samples)[1] as u64,
+                loudest: 0,
+                outcome: asked.next(sample.index()),
+            })
+        });
+        // A block makes two windows at a time, and where it takes memory of its own there are no more than have room.
+        let most = rows.iter().map(|row| row.windows as usize).max().unwrap_or_default();
+        let bytes = if is_large(length) { BUFFERS * length * size_of::<[f64; 2]>() } else { 0 };
+        let room = limits::TRANSFORM_BYTES.checked_div(bytes).map_or(usize::MAX, |room| room.max(1));
+        let blocks = most.div_ceil(2).clamp(1, PARTS.min(room));
+        let signals = (room / blocks).clamp(1, rows.len().max(1));
+        let memory = match bytes {
+            0 => 0,
+            bytes => cx.recorder.allocate(bytes * blocks * signals)?.address(),
+        };
+        let loudest = cx.recorder.allocate(rows.len().max(1) * PARTS * size_of::<f32>())?.address();
+        for (i, row) in rows.iter_mut().enumerate() {
+            row.loudest = loudest + (i * PARTS * size_of::<f32>()) as u64;
+        }
+        let features = &self.features;
+        let tables = self
+            .tables
+            .get_or_insert_with(|| Tables::new(length, features.window(), features.bands()))
+            .stage(cx)?;
+        let params = Params {
+            window: tables.window,
+            turns: tables.turns,
+            filters: tables.bands,
+            weights: tables.weights,
+            memory,
+            floor: FLOOR,
+            range: RANGE,
+            step: step as u32,
+            bands: self.bands as u32,
+            parts: blocks as u32,
+        };
+        for rows in rows.chunks(signals) {
+            cx.launch_blocks(&kernel(length), (blocks, THREADS), &params, rows)?;
+        }
+        let elements = most * self.bands;
+        cx.launch_blocks(&finish(), (elements.div_ceil(THREADS as usize), THREADS), &params, &rows)?;
+        if cx.may_settle {
+            self.asked = Some(asked);
+            return Ok(());
+        }
+        cx.recorder.flush(&[])?;
+        asked.fail(cx.recorder, &io.inputs());
+        Ok(())
+    }
+}
+
+impl Deferred for LogMel {
+    fn is_unsettled(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn settle(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>) -> Result<bool> {
+        if let Some(asked) = self.asked.take() {
+            asked.fail(cx.recorder, &io.inputs());
+        }
+        Ok(false)
+    }
+}
+
+/// Largest transform in the memory that the threads of a block share.
+const MAX_SHARED: usize = 1024;
+/// Of a transform: passes read one and write the other.
+const BUFFERS: usize = 2;
+
+fn is_large(length: usize) -> bool {
+    length > MAX_SHARED
+}
+
+device_constants! {
+    fn constants;
+
+    /// Blocks of a signal, of which each finds its loudest value, and threads of a block.
+    const PARTS: usize = 256;
+    const THREADS: u32 = 256;
+    /// What the kernel says of a signal.
+    const MADE: u32 = 0;
+    const NO_NUMBERS: u32 = 1;
+}
+
+const HEADER: Header = Header { name: "log_mel", text: || text_with::<Row, Params>(&constants()) };
+
+device_struct! {
+    /// A signal, as `kernels/log_mel.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        /// samples that are there
+        given: i64,
+        /// and those with the silence behind them
+        samples: i64,
+        windows: u64,
+        /// of each of PARTS blocks
+        loudest: u64 = "float *",
+        /// MADE or NO_NUMBERS
+        outcome: u64 = "uint32_t *",
+    }
+}
+
+device_struct! {
+    struct Params as Params {
+        /// LENGTH factors
+        window: u64 = "const double *",
+        turns: u64 = "const Complex *",
+        filters: u64 = "const Band *" of Band,
+        weights: u64 = "const double *",
+        /// of each block, where threads do not share it
+        memory: u64 = "Complex *",
+        /// powers below are this
+        floor: f64,
+        /// how far below the loudest values are kept
+        range: f32,
+        /// samples from a window to the next
+        step: u32,
+        bands: u32,
+        /// blocks of a signal
+        parts: u32,
+    }
+}
+
+/// For transforms of `length` samples.
+fn kernel(length: usize) -> KernelSpec {
+    spec("log_mel", length)
+}
+
+/// The second kernel, which transforms nothing.
+fn finish() -> KernelSpec {
+    spec("finish", 1)
+}
+
+fn spec(entry: &'static str, length: usize) -> KernelSpec {
+    KernelSpec::of::<Row, Params>("log_mel", entry)
+        .header(HEADER)
+        .define("LENGTH", format!("{length}u"))
+        .define("RADICES", radices(length))
+        .define("LARGE", u8::from(is_large(length)))
+}
+
+/// Those that tests compile.
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
+    let mut specs = vec![finish()];
+    specs.extend([400, 1, 512, 1009, MAX_SHARED, limits::MAX_FEATURE_TRANSFORM].map(kernel));
+    specs
 }
 
 /// Fails for what is not float32.

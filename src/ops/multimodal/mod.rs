@@ -13,6 +13,7 @@ pub(super) mod sample_frames;
 pub(super) mod seamless_features;
 mod sides;
 pub(super) mod smart_resize;
+mod spectra;
 pub(super) mod tile;
 pub(super) mod tile_grid;
 pub(super) mod unit_variance;
