@@ -87,7 +87,9 @@ def run(folder, length, step, given, large, blocks=3):
     return memory[count : 2 * count], memory[2 * count + 1]
 
 
-@pytest.mark.parametrize("length,step,large", [(400, 160, 0), (15, 7, 0), (22, 3, 1), (64, 100, 0), (1, 5, 0), (2, 1, 1)])
+@pytest.mark.parametrize(
+    "length,step,large", [(400, 160, 0), (15, 7, 0), (22, 3, 1), (64, 100, 0), (1, 5, 0), (2, 1, 1)]
+)
 def test_features(tmp_path, length, step, large):
     given = signals(step)
     made, outcomes = run(tmp_path, length, step, given, large)

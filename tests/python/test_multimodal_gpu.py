@@ -57,3 +57,40 @@ def test_batches_are_padded_on_a_gpu_as_on_a_cpu(side):
         device = device.as_cpu()
         for sample in range(len(given)):
             np.testing.assert_array_equal(np.asarray(host.at(sample)), np.asarray(device.at(sample)))
+
+
+def of_sounds(function, *sounds):
+    """What a function makes of a batch of sounds on the host and on a GPU: pairs."""
+    pipe = Pipeline(len(sounds), 1, 0, prefetch_queue_depth=1)
+    with pipe:
+        given = fn.external_source(name="sounds", dtype=types.FLOAT, ndim=1)
+        pipe.set_outputs(function(given), function(given.gpu()))
+    host, device = pipe.run(sounds=[np.asarray(sound, np.float32) for sound in sounds])
+    device = device.as_cpu()
+    return [(np.asarray(host.at(i)), np.asarray(device.at(i))) for i in range(len(sounds))]
+
+
+# Windows of whole tens, of a prime and of more samples than threads share memory for.
+@pytest.mark.parametrize(
+    ("nfft", "step", "samples"), [(400, 160, 48_000), (400, 160, 0), (401, 100, 0), (2048, 999, 0)]
+)
+def test_whispers_features_are_the_same_on_a_gpu(nfft, step, samples):
+    sounds = [definitions.sound(length) for length in (1, 1601, 30_000)]
+    log_mel = lambda sound: fn.gesso.log_mel(sound, nfft=nfft, window_step=step, samples=samples)
+    for host, device in of_sounds(log_mel, *sounds):
+        np.testing.assert_allclose(device, host, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, np.finfo(np.float32).max])
+def test_sounds_without_features_are_errors_on_a_gpu(value):
+    pipe = Pipeline(1, 1, 0, prefetch_queue_depth=1)
+    with pipe:
+        given = fn.external_source(name="sounds", dtype=types.FLOAT, ndim=1)
+        pipe.set_outputs(fn.gesso.log_mel(given.gpu(), samples=0))
+    with pytest.raises(RuntimeError, match="no numbers or too large"):
+        pipe.run(sounds=[np.full(999, value, np.float32)])
+
+
+def test_variances_are_the_same_on_a_gpu_to_the_bit():
+    for host, device in of_sounds(fn.gesso.unit_variance, *map(definitions.sound, (1, 7, 129, 270, 9001, 100_000))):
+        np.testing.assert_array_equal(device, host)

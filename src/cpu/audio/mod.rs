@@ -25,7 +25,7 @@ mod mp3;
 mod ogg;
 mod opus;
 mod packets;
-mod pairwise;
+pub mod pairwise;
 pub mod resample;
 mod riff;
 pub mod sound;

@@ -4,7 +4,7 @@
 use super::pairwise::mean;
 
 /// Added to a variance before its root is taken.
-const EPSILON: f32 = 1e-7;
+pub const EPSILON: f32 = 1e-7;
 
 /// Writes the normalized values of `signal` to `out`, which is as long.
 pub fn normalize(signal: &[f32], out: &mut [f32]) {

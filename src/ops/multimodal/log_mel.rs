@@ -11,9 +11,7 @@ use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::shared::dtypes;
-use crate::operator::{
-    ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator,
-};
+use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct LogMel {

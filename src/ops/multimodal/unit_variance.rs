@@ -1,10 +1,15 @@
 //! `gesso__UnitVariance`: wav2vec 2.0's form of a sound.
 
+use std::sync::Arc;
+
 use super::log_mel::{floats_only, length};
-use crate::cpu::audio::unit_variance::normalize;
+use crate::cpu::audio::pairwise;
+use crate::cpu::audio::unit_variance::{EPSILON, normalize};
 use crate::error::{Error, Result};
+use crate::gpu::layout::{Header, device_constants, device_struct, text_with};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::dtypes;
-use crate::operator::{Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct UnitVariance;
@@ -13,9 +18,10 @@ struct UnitVariance;
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "gesso__UnitVariance",
     doc: "A sound of one channel with a mean of 0 and a variance of 1, as wav2vec 2.0 takes it",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     build: &build,
+    kernels: &[kernels],
     reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
@@ -46,6 +52,68 @@ impl Operator for UnitVariance {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let mut rows = io.rows(|sample| {
+            let elements = sample.input(0)?.shape.volume()?;
+            let (depth, elements) = (pairwise::depth(elements), elements as u64);
+            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, sums: 0, elements, depth, unused: 0 })
+        });
+        let bytes = |row: &Row| (2 * size_of::<f32>() as u64) << row.depth;
+        let mut sums = cx.recorder.allocate(rows.iter().map(bytes).sum::<u64>().max(1) as usize)?.address();
+        for row in &mut rows {
+            row.sums = sums;
+            sums += bytes(row);
+        }
+        cx.launch_blocks(&kernel(), (1, THREADS), &Params { epsilon: EPSILON }, &rows)
+    }
+}
+
+/// Of the block that makes a signal.
+const THREADS: u32 = 512;
+
+device_constants! {
+    fn constants;
+
+    /// Values up to which a sum is one loop, and sums side by side in it.
+    const PART: usize = pairwise::BLOCK;
+    const LANES: usize = pairwise::LANES;
+}
+
+const HEADER: Header = Header { name: "unit_variance", text: || text_with::<Row, Params>(&constants()) };
+
+device_struct! {
+    /// A signal, as `kernels/unit_variance.cu` sees it.
+    struct Row as Row {
+        to: u64 = "float *",
+        from: u64 = "const float *",
+        /// room for 2 << depth
+        sums: u64 = "float *",
+        elements: u64,
+        /// how often elements are halved until all parts have at most PART
+        depth: u32,
+        unused: u32,
+    }
+}
+
+device_struct! {
+    struct Params as Params {
+        /// added to the variance
+        epsilon: f32,
+    }
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::of::<Row, Params>("unit_variance", "unit_variance").header(HEADER)
+}
+
+/// Those that tests compile.
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }
 
 #[cfg(test)]
