@@ -60,14 +60,17 @@ def test_batches_are_padded_on_a_gpu_as_on_a_cpu(side):
 
 
 def of_sounds(function, *sounds):
-    """What a function makes of a batch of sounds on the host and on a GPU: pairs."""
+    """What a function makes of a batch of sounds on the host and on a GPU: pairs, one output after the other."""
     pipe = Pipeline(len(sounds), 1, 0, prefetch_queue_depth=1)
     with pipe:
         given = fn.external_source(name="sounds", dtype=types.FLOAT, ndim=1)
-        pipe.set_outputs(function(given), function(given.gpu()))
-    host, device = pipe.run(sounds=[np.asarray(sound, np.float32) for sound in sounds])
-    device = device.as_cpu()
-    return [(np.asarray(host.at(i)), np.asarray(device.at(i))) for i in range(len(sounds))]
+        made = [function(each) for each in (given, given.gpu())]
+        made = [each if isinstance(each, (list, tuple)) else [each] for each in made]
+        pipe.set_outputs(*(output for pair in zip(*made, strict=True) for output in pair))
+    outputs = pipe.run(sounds=[np.asarray(sound, np.float32) for sound in sounds])
+    for host, device in zip(outputs[::2], outputs[1::2], strict=True):
+        device = device.as_cpu()
+        yield from ((np.asarray(host.at(i)), np.asarray(device.at(i))) for i in range(len(sounds)))
 
 
 # Windows of whole tens, of a prime and of more samples than threads share memory for.
@@ -81,12 +84,14 @@ def test_whispers_features_are_the_same_on_a_gpu(nfft, step, samples):
         np.testing.assert_allclose(device, host, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["log_mel", "seamless_features"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, np.finfo(np.float32).max])
-def test_sounds_without_features_are_errors_on_a_gpu(value):
+def test_sounds_without_features_are_errors_on_a_gpu(name, value):
     pipe = Pipeline(1, 1, 0, prefetch_queue_depth=1)
     with pipe:
         given = fn.external_source(name="sounds", dtype=types.FLOAT, ndim=1)
-        pipe.set_outputs(fn.gesso.log_mel(given.gpu(), samples=0))
+        made = getattr(fn.gesso, name)(given.gpu())
+        pipe.set_outputs(*(made if isinstance(made, (list, tuple)) else [made]))
     with pytest.raises(RuntimeError, match="no numbers or too large"):
         pipe.run(sounds=[np.full(999, value, np.float32)])
 
@@ -94,3 +99,10 @@ def test_sounds_without_features_are_errors_on_a_gpu(value):
 def test_variances_are_the_same_on_a_gpu_to_the_bit():
     for host, device in of_sounds(fn.gesso.unit_variance, *map(definitions.sound, (1, 7, 129, 270, 9001, 100_000))):
         np.testing.assert_array_equal(device, host)
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_features_of_seamless_are_the_same_on_a_gpu(stride):
+    seamless = lambda sound: fn.gesso.seamless_features(sound, stride=stride)
+    for host, device in of_sounds(seamless, *map(definitions.sound, (560, 720, 30_000))):
+        np.testing.assert_allclose(device, host, rtol=0, atol=1e-5)

@@ -12,23 +12,23 @@ use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 
 /// Samples of a window.
-const WINDOW: usize = 400;
+pub const WINDOW: usize = 400;
 /// Samples from one window to the next.
-const STEP: usize = 160;
+pub const STEP: usize = 160;
 /// Samples of a transform, of which those behind the window are 0.
-const LENGTH: usize = 512;
+pub const LENGTH: usize = 512;
 /// Where the first band begins, in hertz.
 const LOW: f64 = 20.0;
 /// Powers below are this.
-const FLOOR: f64 = 1.192_092_955_078_125e-7;
+pub const FLOOR: f64 = 1.192_092_955_078_125e-7;
 /// What of a sample is subtracted from the next one.
-const EMPHASIS: f64 = 0.97;
+pub const EMPHASIS: f64 = 0.97;
 /// The power of a Hann window that Kaldi's is.
 const POVEY: f64 = 0.85;
 /// What samples are multiplied by: those of 16 bits are whole numbers then.
-const LEVELS: f32 = 32_768.0;
+pub const LEVELS: f32 = 32_768.0;
 /// Added to a variance before its root is taken.
-const EPSILON: f32 = 1e-7;
+pub const EPSILON: f32 = 1e-7;
 
 /// Nanoseconds of a core for a window, and for a band of it.
 const WINDOW_NS: f64 = 8_000.0;
@@ -46,6 +46,16 @@ impl Features {
     pub fn new(bands: usize, sample_rate: usize) -> Self {
         let fft = RealFftPlanner::new().plan_fft_forward(LENGTH);
         Self { window: povey(), bands: bank(bands, sample_rate), fft }
+    }
+
+    /// Factors of a window's samples.
+    pub fn window(&self) -> &[f64] {
+        &self.window
+    }
+
+    /// The filters.
+    pub fn bands(&self) -> &[Band] {
+        &self.bands
     }
 
     /// Windows of a signal of `samples` samples.

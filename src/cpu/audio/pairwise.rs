@@ -31,7 +31,7 @@ pub(super) fn sum<T: Copy + Add<Output = T> + From<f32>>(values: &[T]) -> T {
 
 /// How often `count` values are halved until every part is one loop: a half is whole lanes, so the other may be longer
 /// by all but one of them.
-pub fn depth(mut count: usize) -> u32 {
+pub const fn depth(mut count: usize) -> u32 {
     let mut depth = 0;
     while count > BLOCK {
         count = count.div_ceil(2) + LANES - 1;

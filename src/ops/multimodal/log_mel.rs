@@ -146,7 +146,7 @@ impl Operator for LogMel {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let Settings { length, step, .. } = *self.features.settings();
-        let mut asked = Asked::new(cx.recorder, io.inputs().batch_size())?;
+        let mut asked = Asked::new(cx.recorder, io.inputs().batch_size(), 1)?;
         let mut rows = io.rows(|sample| {
             let found = sample.input(0)?.shape.volume()?;
             let samples = self.samples.unwrap_or(found);

@@ -93,30 +93,33 @@ pub(super) fn radices(length: usize) -> String {
 /// Signals whose features the device was asked for.
 pub(super) struct Asked {
     report: Report,
+    /// Words that the device says of each.
+    words: usize,
     /// Samples of the batch.
-    pub(super) samples: Vec<usize>,
+    samples: Vec<usize>,
 }
 
 impl Asked {
-    /// Of at most `samples` samples.
+    /// Of at most `samples` samples, of each of which the device says so many words.
     ///
     /// # Errors
     /// Unavailable, when there is no memory.
-    pub(super) fn new(recorder: &mut Recorder, samples: usize) -> Result<Self> {
-        Ok(Self { report: recorder.report(samples.max(1))?, samples: Vec::new() })
+    pub(super) fn new(recorder: &mut Recorder, samples: usize, words: usize) -> Result<Self> {
+        let report = recorder.report(samples.saturating_mul(words).max(1))?;
+        Ok(Self { report, words, samples: Vec::new() })
     }
 
-    /// Where the device says whether the next sample has features: 0 if it has.
+    /// Where the device says whether the next sample has features: each word is 0 if it has.
     pub(super) fn next(&mut self, sample: usize) -> u64 {
         self.samples.push(sample);
-        self.report.address() + 4 * (self.samples.len() as u64 - 1)
+        self.report.address() + ((self.samples.len() - 1) * self.words * size_of::<u32>()) as u64
     }
 
     /// Fails those that have none; the batch has run.
     pub(super) fn fail(self, recorder: &Recorder, inputs: &Inputs<'_>) {
-        let outcomes = recorder.reported(self.report);
-        for (i, sample) in self.samples.into_iter().enumerate() {
-            if outcomes.get(i) != Some(&0) {
+        let outcomes = recorder.reported(self.report).chunks_exact(self.words.max(1));
+        for (sample, words) in self.samples.into_iter().zip(outcomes) {
+            if words.iter().any(|&word| word != 0) {
                 inputs.fail(sample, no_numbers());
             }
         }
