@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from google.protobuf import text_format
 from harness import Server, plugin_path
 from recorded import cases, write_model
 from sending import alone, infer
+from tritonclient.grpc import model_config_pb2
 
 CASES = {name: case for name, case in cases("pipelines").items() if name != "passed_through"}
 
@@ -85,6 +87,54 @@ def test_a_check_completes_configurations_as_the_server_does(repository, connect
             assert [[int(n) for n in t["dims"]] for t in config[role]] == [
                 [int(n) for n in t["dims"]] for t in served[role]
             ]
+
+
+# Every kind of map that a model of Gesso's may have, and what is easily written wrongly.
+EVERYTHING = """
+max_batch_size: 8
+metric_tags { key: "team" value: "\\"b\\"\\\\c\\t\\303\\251" }
+metric_tags { key: "floor" value: "2" }
+parameters { key: "num_threads" value { string_value: "1" } }
+parameters { key: "formats" value { string_value: "jpeg,png" } }
+instance_group [ {
+  name: "g" kind: KIND_CPU count: 1 rate_limiter { resources [ { name: "a" count: 1 }, { name: "b" count: 2 } ] }
+} ]
+dynamic_batching {
+  priority_levels: 2 default_priority_level: 2 preferred_batch_size: [ 2, 4 ]
+  priority_queue_policy {
+    key: 1 value { max_queue_size: 4 timeout_action: DELAY default_timeout_microseconds: 9000000 }
+  }
+  priority_queue_policy { key: 2 value { max_queue_size: 4294967295 } }
+}
+model_warmup [ {
+  name: "first" batch_size: 1
+  inputs { key: "IMAGE" value { data_type: TYPE_UINT8 dims: [ %d ] input_data_file: "photo" } }
+}, {
+  name: "second" batch_size: 2
+  inputs { key: "IMAGE" value { data_type: TYPE_UINT8 dims: %d input_data_file: "photo" } }
+} ]
+"""
+
+
+def test_the_server_reads_the_configuration_that_a_check_prints(tmp_path):
+    photo = CASES["classify"].inputs["IMAGE"][0]
+    config = 'backend: "gesso"\n' + EVERYTHING % (photo.size, photo.size)
+    served = []
+    for turn in ("written", "printed"):
+        folder = write_model(tmp_path / turn, "m", CASES["classify"].pipeline, config)
+        (folder / "warmup").mkdir()
+        (folder / "warmup" / "photo").write_bytes(photo.tobytes())
+        checked = gesso("check", "--config", tmp_path / turn)
+        assert checked.returncode == 0, checked.stdout
+        with Server(tmp_path / turn) as server:
+            served.append(server.model_config("m"))
+        lines = re.findall("^ {9}(?!note: )(.*)$", checked.stdout, re.MULTILINE)
+        config = "\n".join(lines) + "\n"
+        # The server's own parser is protobuf's.
+        text_format.Parse(config, model_config_pb2.ModelConfig())
+    assert served[0] == served[1]
+    assert served[1]["metric_tags"] == {"team": '"b"\\c\té', "floor": "2"}
+    assert [list(warmup["inputs"]) for warmup in served[1]["model_warmup"]] == [["IMAGE"], ["IMAGE"]]
 
 
 def test_a_check_asks_a_running_server(tmp_path):

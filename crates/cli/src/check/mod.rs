@@ -15,13 +15,13 @@ use gesso::pipeline::{Gpu, Pipeline, Preferences, devices};
 use gesso::tensor::Device;
 use serde_json::{Value, json};
 use triton_gesso::config::{
-    DataType, Facts, InstanceKind, ModelConfig, ModelFile, SerializedPipeline, written_max_batch_size,
+    DataType, Facts, InstanceKind, ModelConfig, ModelFile, SerializedPipeline, pbtxt, written_max_batch_size,
 };
 
 use crate::Exit;
 use crate::progress;
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
-use repository::{Kind, Model, to_pbtxt};
+use repository::{Kind, Model};
 use sample::{Given, Ran};
 use server::{Server, Tensor};
 
@@ -321,7 +321,7 @@ fn text(reports: &[Report], with_config: bool) -> String {
                     text += &format!("         {}: {}\n", styled(WARN, "note"), clean(warning, 400));
                 }
                 if let (true, Value::Object(config)) = (with_config, &loaded.config) {
-                    text += &to_pbtxt(config, 0)
+                    text += &pbtxt::print(config)
                         .lines()
                         .map(|line| format!("         {line}\n"))
                         .collect::<String>();

@@ -7,8 +7,8 @@ use gesso::error::{Error, Result};
 use gesso::limits;
 use gesso::pipeline;
 use serde_json::{Map, Value, json};
+use triton_gesso::config::InstanceKind;
 use triton_gesso::config::pbtxt::{self, Field};
-use triton_gesso::config::{DataType, InstanceKind};
 
 use crate::terminal::read_regular;
 
@@ -215,58 +215,6 @@ fn text(field: &Field) -> Option<&str> {
     }
 }
 
-/// A configuration as JSON in the text format of `config.pbtxt`; fields that hold nothing are left out.
-pub(super) fn to_pbtxt(fields: &Map<String, Value>, indent: usize) -> String {
-    let mut text = String::new();
-    let blank = "  ".repeat(indent);
-    for (name, value) in fields {
-        match value {
-            Value::Object(map) if name == "parameters" => {
-                for (key, value) in map {
-                    let entry =
-                        Map::from_iter([("key".to_owned(), json!(key)), ("value".to_owned(), value.clone())]);
-                    text += &format!("{blank}{name} {{\n{}{blank}}}\n", to_pbtxt(&entry, indent + 1));
-                }
-            }
-            Value::Array(list) if list.iter().all(|value| !value.is_object()) => {
-                let values: Vec<String> = list.iter().map(|value| literal(name, value)).collect();
-                if !values.is_empty() || name == "shape" {
-                    text += &format!("{blank}{name}: [ {} ]\n", values.join(", "));
-                }
-            }
-            Value::Array(list) => {
-                for inner in list.iter().filter_map(Value::as_object) {
-                    text += &format!("{blank}{name} {{\n{}{blank}}}\n", to_pbtxt(inner, indent + 1));
-                }
-            }
-            Value::Object(inner) if inner.is_empty() => text += &format!("{blank}{name} {{ }}\n"),
-            Value::Object(inner) => {
-                text += &format!("{blank}{name} {{\n{}{blank}}}\n", to_pbtxt(inner, indent + 1));
-            }
-            Value::Null => {}
-            Value::String(empty) if empty.is_empty() => {}
-            scalar => text += &format!("{blank}{name}: {}\n", literal(name, scalar)),
-        }
-    }
-    text
-}
-
-/// A scalar; names of enumerations stand without quotes.
-fn literal(field: &str, value: &Value) -> String {
-    let bare = |text: &str| match field {
-        "data_type" => text == "TYPE_INVALID" || DataType::from_config_name(text).is_some(),
-        "kind" | "format" | "priority" => true,
-        _ => false,
-    };
-    match value {
-        Value::String(text) if bare(text) => text.clone(),
-        Value::String(text) => {
-            format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-        }
-        other => other.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,13 +254,5 @@ instance_group { kind: KIND_GPU }
             assert_eq!(locate(&fields, error), Some(line), "{error}");
         }
         assert_eq!(locate(&fields, "there is no model file"), None);
-    }
-
-    #[test]
-    fn a_configuration_can_be_written_and_read_again() {
-        let json = pbtxt::to_json(&pbtxt::parse(CONFIG).unwrap());
-        let written = to_pbtxt(&json, 0);
-        assert_eq!(pbtxt::to_json(&pbtxt::parse(&written).unwrap()), json, "{written}");
-        assert!(written.contains("data_type: TYPE_FP32") && written.contains("kind: KIND_GPU"), "{written}");
     }
 }

@@ -1,13 +1,16 @@
 //! `config.pbtxt` as the server reads it: protobuf's text format, with the line of every field, and the JSON that the
 //! server makes of it. [`fields`] knows which fields a model configuration has and which of them repeat, and nothing
-//! what they mean.
+//! what they mean; `print` writes that JSON as text again.
 
 mod fields;
+mod print;
 
 use serde_json::{Map, Number, Value, json};
 
 use gesso::error::{Error, Result};
 use gesso::limits;
+
+pub use print::print;
 
 /// A field with its line, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,9 +68,11 @@ pub fn to_json(fields: &[Field]) -> Map<String, Value> {
         };
         if fields::is_map(name) {
             let entry = object.entry(name).or_insert_with(|| json!({}));
-            let key = value.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if let (Value::Object(map), Some(inner)) = (entry, value.get("value")) {
-                map.insert(key, inner.clone());
+            let key = value.get("key").map(|key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
+            if let Value::Object(map) = entry {
+                // An entry without a value has an empty one.
+                let inner = value.get("value").cloned().unwrap_or_else(|| json!(""));
+                map.insert(key.unwrap_or_default(), inner);
             }
         } else if fields::repeats(name) {
             if let Value::Array(list) = object.entry(name).or_insert_with(|| json!([])) {
@@ -82,8 +87,8 @@ pub fn to_json(fields: &[Field]) -> Map<String, Value> {
 
 fn scalar(word: &str) -> Value {
     match word {
-        "true" => return Value::Bool(true),
-        "false" => return Value::Bool(false),
+        "true" | "True" | "t" => return Value::Bool(true),
+        "false" | "False" | "f" => return Value::Bool(false),
         _ => {}
     }
     let (sign, digits) = word.strip_prefix('-').map_or((1, word), |digits| (-1, digits));
@@ -98,8 +103,10 @@ fn scalar(word: &str) -> Value {
     };
     let float =
         || word.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+    let large = || word.parse::<u64>().ok().filter(|_| octal.is_none()).map(Number::from);
     integer
         .map(|integer| Value::Number(Number::from(sign * integer)))
+        .or_else(|| large().map(Value::Number))
         .or_else(|| float().and_then(Number::from_f64).map(Value::Number))
         .unwrap_or_else(|| Value::String(word.to_owned()))
 }

@@ -5,20 +5,32 @@ use crate::config::spelling;
 use gesso::error::Result;
 
 /// Fields that may stand several times, wherever they are.
-const REPEATED: [&str; 20] = [
+const REPEATED: [&str; 32] = [
+    "agents",
     "batch_input",
     "batch_output",
+    "bool_false_true",
+    "buckets",
     "control",
     "control_input",
+    "cpu_execution_accelerator",
+    "dim",
     "dims",
+    "fp32_false_true",
+    "gpu_execution_accelerator",
     "gpus",
+    "graph_spec",
+    "initial_state",
     "input",
     "instance_group",
+    "int32_false_true",
+    "metric_control",
     "model_warmup",
     "op_library_filename",
     "output",
     "preferred_batch_size",
     "profile",
+    "resources",
     "secondary_devices",
     "shape",
     "source_input",
@@ -36,7 +48,22 @@ const MAPS: [&str; 7] = [
     "metric_tags",
     "output_map",
     "parameters",
-    "priority_queue_policy",
+    PRIORITY_QUEUE_POLICY,
+];
+
+/// The one map whose keys are numbers.
+const PRIORITY_QUEUE_POLICY: &str = "priority_queue_policy";
+
+/// Fields that hold a name of an enumeration, or a number with a fraction, for which there are names, too (`inf`).
+const BARE: [&str; 8] = [
+    "buckets",
+    "data_type",
+    "format",
+    "fp32_false_true",
+    "kind",
+    "minimum_slot_utilization",
+    "priority",
+    "timeout_action",
 ];
 
 /// The fields of a configuration, of an input, of an output and of an instance group.
@@ -100,6 +127,16 @@ pub(super) fn repeats(name: &str) -> bool {
 /// Whether a field is an entry of a map.
 pub(super) fn is_map(name: &str) -> bool {
     MAPS.contains(&name)
+}
+
+/// Whether the keys of a map are numbers.
+pub(super) fn has_numbers_as_keys(name: &str) -> bool {
+    name == PRIORITY_QUEUE_POLICY
+}
+
+/// Whether what a field holds stands without quotes, if it is no number.
+pub(super) fn is_bare(name: &str) -> bool {
+    BARE.contains(&name)
 }
 
 /// Checks the fields of a configuration, and those of its tensors and instance groups.
