@@ -17,6 +17,7 @@ mod preview;
 mod progress;
 mod python;
 mod run;
+mod server;
 mod terminal;
 mod work;
 

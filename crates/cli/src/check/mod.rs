@@ -4,7 +4,6 @@
 mod ensemble;
 mod repository;
 mod sample;
-mod server;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,10 +19,10 @@ use triton_gesso::config::{
 
 use crate::Exit;
 use crate::progress;
+use crate::server::{Server, Tensor};
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model};
 use sample::{Given, Ran};
-use server::{Server, Tensor};
 
 /// Load every Gesso or DALI model of a repository as the server would, and run a sample through; check that ensembles
 /// fit together. The exit status is 1 if a model does not load, if its sample fails, or if a parameter is misspelt.
@@ -258,7 +257,11 @@ fn load(
     }
     if let Some(server) = &options.server {
         match ran {
-            Ran::Yes(sample) => server.ask(&model.name, version, &tensors_of(&config, sample))?,
+            Ran::Yes(sample) => {
+                let tensors = tensors_of(&config, sample);
+                let tensors: Vec<_> = tensors.iter().map(Tensor::borrowed).collect();
+                server.infer((&model.name, Some(version)), &tensors, &[])?;
+            }
             Ran::No(_) => server.must_be_ready(&model.name, version)?,
         }
     }
@@ -269,7 +272,7 @@ fn load(
 }
 
 /// A sample as a request of one.
-fn tensors_of(config: &ModelConfig, sample: Vec<(String, Given)>) -> Vec<Tensor> {
+fn tensors_of(config: &ModelConfig, sample: Vec<(String, Given)>) -> Vec<Tensor<Vec<u8>>> {
     let tensor = |(name, Given { dtype, shape, bytes }): (String, Given)| {
         let configured = config.inputs().iter().find(|input| input.name == name);
         let batch = std::iter::once(1);
