@@ -418,7 +418,7 @@ fn a_plugin_that_does_not_fit_leaves_nothing() {
 #[test]
 fn help_names_every_command() {
     let help = out(&gesso(&["--help"]));
-    for command in ["inspect", "run", "check", "bench", "install", "doctor", "operators"] {
+    for command in ["inspect", "run", "check", "replay", "bench", "install", "doctor", "operators"] {
         assert!(help.contains(command), "{help}");
         assert!(out(&gesso(&[command, "--help"])).contains("Usage:"));
     }

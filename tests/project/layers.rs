@@ -8,7 +8,7 @@ use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one
 /// line.
-const LAYERS: [&[&str]; 15] = [
+const LAYERS: [&[&str]; 16] = [
     &["faults", "limits", "sync"],
     &["error"],
     &["lanes", "threads", "deadline"],
@@ -24,6 +24,7 @@ const LAYERS: [&[&str]; 15] = [
     &["capi"],
     // The plugin's own.
     &["config"],
+    &["record"],
     &["triton"],
 ];
 

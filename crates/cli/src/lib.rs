@@ -16,6 +16,7 @@ mod operators;
 mod preview;
 mod progress;
 mod python;
+mod replay;
 mod run;
 mod server;
 mod terminal;
@@ -50,6 +51,7 @@ enum Command {
     Inspect(inspect::Options),
     Run(run::Options),
     Check(check::Options),
+    Replay(replay::Options),
     Bench(bench::Options),
     Install(install::Options),
     Doctor(doctor::Options),
@@ -131,6 +133,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Inspect(options) => inspect::inspect(options),
         Command::Run(options) => run::run(options),
         Command::Check(options) => check::check(options),
+        Command::Replay(options) => replay::replay(options),
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
         Command::Doctor(options) => doctor::doctor(options),

@@ -1,12 +1,14 @@
 //! The plugin for NVIDIA Triton Inference Server: `libtriton_gesso.so`, which also exports the engine's C API.
 //!
 //! ```text
-//! gesso::pipeline  <-  config  <-  triton
+//! gesso::pipeline  <-  config  <-  record  <-  triton
 //! ```
 //!
-//! [`config`] reads, completes and checks what a model says of itself; [`triton`] implements the server's C API.
+//! [`config`] reads, completes and checks what a model says of itself; [`record`] is the file of a
+//! recorded request; [`triton`] implements the server's C API.
 
 pub mod config;
+pub mod record;
 pub mod triton;
 
 #[cfg(not(gesso_exact_allocations))]

@@ -74,7 +74,7 @@ impl Quota {
 }
 
 /// A whole number from 1 to `most`.
-fn number(key: &str, text: &str, most: u64) -> Result<u64> {
+pub(super) fn number(key: &str, text: &str, most: u64) -> Result<u64> {
     let number = text.trim().parse::<u64>().ok().filter(|number| (1..=most).contains(number));
     number.ok_or_else(|| {
         Error::invalid(format!("parameter `{key}` is `{}`, expected 1 to {most}", text.escape_debug()))

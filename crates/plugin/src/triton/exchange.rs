@@ -79,6 +79,11 @@ impl Claim {
         self.replies.open()
     }
 
+    /// The request, and the open reply once nobody fills it any more.
+    pub(super) fn with_reply(&mut self) -> Option<(&Request, &mut Response)> {
+        Some((&self.request, self.replies.open.as_mut()?))
+    }
+
     /// When the request arrived, by [`now`].
     pub fn start(&self) -> u64 {
         self.start
@@ -127,7 +132,13 @@ impl Claim {
 
     fn answer(&mut self, error: &Error) {
         let Some(reply) = self.replies.open.take() else { return };
-        tracing::debug!(request = self.request.id().unwrap_or_default(), "request failed: {error}");
+        let model = self.instance.model();
+        tracing::debug!(
+            model = model.as_ref().ok().and_then(|model| model.name().ok()),
+            version = model.as_ref().ok().and_then(|model| model.version().ok()),
+            request = self.request.id().unwrap_or_default(),
+            "request failed: {error}"
+        );
         if let Err(error) = reply.fail(error) {
             tracing::error!("cannot send a response: {error}");
         }

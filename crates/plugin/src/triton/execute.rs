@@ -70,6 +70,12 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: BatchO
         defer_slow(lane, claims, &mut round, deferred);
         round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
         claims.iter().for_each(|claim| spans::report(claim, &spans));
+        if let Some(recorder) = &lane.model.recorder {
+            for (claim, error) in claims.iter_mut().zip(&round.errors) {
+                let taken = claim.with_reply();
+                taken.into_iter().for_each(|(request, reply)| recorder.take(request, reply, error.as_ref()));
+            }
+        }
         let (compute_start, compute_end) = round.compute;
         exchange::reply(claims, round);
         if samples == 0 {

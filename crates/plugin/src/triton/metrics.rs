@@ -27,6 +27,7 @@ struct Families {
     slow: Family,
     bytes: Family,
     seconds: Family,
+    recorded: Family,
 }
 
 impl Families {
@@ -54,6 +55,7 @@ impl Families {
                 "gesso_operator_seconds",
                 "Seconds spent in each operator; `device` is the wait for a GPU at the end of each batch",
             )?,
+            recorded: family("gesso_recorded_requests_total", "Requests to record, by what became of them")?,
         })
     }
 }
@@ -177,6 +179,14 @@ impl OperatorSeconds {
         });
         made.unwrap_or(Self { operators: Vec::new(), device: None })
     }
+}
+
+/// Counters of the requests of a model that were recorded, and of those that were to be and are not.
+pub(super) fn recorded(server: &'static Server, labels: &Labels<'_>) -> [Option<Counter>; 2] {
+    ["written", "dropped"].map(|outcome| {
+        let counter = |families: &Families| labels.counter_with(&families.recorded, ("outcome", outcome));
+        Families::get(server).and_then(|families| or_warn(counter(families)))
+    })
 }
 
 fn or_warn<T>(made: Result<T>) -> Option<T> {

@@ -11,6 +11,7 @@
 //! slow      the thread for requests that take long      allocator memory of models that have gone
 //! crowd     whether batches wait for one another          streams   videos that come in pieces, a request each
 //! folder    files that clients name                 hidden    names that it does not export
+//! record    requests and answers into files
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -31,6 +32,7 @@ mod log;
 mod metrics;
 mod model;
 mod options;
+mod record;
 mod slow;
 mod state;
 mod streams;
@@ -192,6 +194,9 @@ fn initialize(backend: &Backend) -> Result<()> {
     let server = backend.server();
     server.check_api_version()?;
     log::install(server);
+    let config = backend.config()?;
+    let options = Options::parse(&config)?;
+    log::set_format(options.log_format);
     allocator::settle();
     let (major, minor) = server.api_version()?;
     tracing::info!(
@@ -200,9 +205,7 @@ fn initialize(backend: &Backend) -> Result<()> {
         server_api = format_args!("{major}.{minor}"),
         "Gesso is loaded"
     );
-    let config = backend.config()?;
     tracing::debug!(config, "backend configuration");
-    let options = Options::parse(&config)?;
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
@@ -237,7 +240,7 @@ fn backend_attribute(attributes: &Attributes) -> Result<()> {
 fn model_initialize(model: &Model) -> Result<()> {
     let name = model.name()?;
     let state = ModelState::load(model).context(|| format!("model `{name}`"))?;
-    tracing::info!(model = state.name, "model is loaded");
+    tracing::info!(model = state.name, version = model.version()?, "model is loaded");
     state::attach(model, Arc::new(state))
 }
 

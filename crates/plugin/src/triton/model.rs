@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::api::{InstanceKind, Model};
 use super::folder::Folder;
 use super::metrics::{Labels, Metrics};
+use super::record::Recorder;
 use super::state::{self, Holds};
 use crate::config::{
     DataType, Facts, ModelConfig, ModelFile, SerializedPipeline, Settings, TensorMap, written_max_batch_size,
@@ -38,6 +39,8 @@ pub(super) struct ModelState {
     sequences: Option<Option<Duration>>,
     /// Where files are that requests name, by the inputs that they name them in.
     pub(super) folders: BTreeMap<String, Folder>,
+    /// Records requests, if the model asks for it.
+    pub(super) recorder: Option<Recorder>,
     /// How many instances there are.
     pub(super) instances: AtomicUsize,
     /// The devices in use, so that instances on one share its kernels and its memory.
@@ -88,7 +91,15 @@ impl ModelState {
             tracing::warn!(model = name, "{warning}");
         }
         let version = model.version()?.to_string();
-        let metrics = Metrics::new(model.server(), &Labels { model: &name, version: &version });
+        let labels = Labels { model: &name, version: &version };
+        let metrics = Metrics::new(model.server(), &labels);
+        let outputs = tensors.outputs.iter().map(|output| output.name.clone()).collect();
+        let recorder = Recorder::start(
+            &settings.recording,
+            options.record_folder.as_deref(),
+            (&config, outputs),
+            (model.server(), &labels),
+        )?;
         let settings = settings.or(&options.defaults);
         let told = tensors.outputs.iter().map(|_| Once::new()).collect();
         let sequences = config.sequences()?;
@@ -107,6 +118,7 @@ impl ModelState {
             plans,
             sequences,
             folders,
+            recorder,
             instances: AtomicUsize::new(0),
             gpus: Mutex::default(),
         })

@@ -31,7 +31,7 @@ pub use memory::{Memory, MemoryKind};
 pub use metric::{Counter, Family};
 pub use model::Model;
 pub use request::{Chunk, Client, Correlation, InSequence, Input, Request};
-pub use response::{NewResponse, Output, OutputMemory, Response};
+pub use response::{NewResponse, Output, OutputMemory, Response, Written};
 pub use server::Server;
 pub use trace::Trace;
 

@@ -1,9 +1,10 @@
 //! What a client gets back: tensors whose memory Triton provides, or an error.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+use std::rc::Rc;
 
 use super::error::{ServerError, not_null};
 use super::memory::{Memory, MemoryKind};
@@ -59,11 +60,33 @@ impl Drop for NewResponse {
 pub struct Response {
     server: &'static Server,
     raw: NonNull<sys::TRITONBACKEND_Response>,
-    /// Names of the outputs so far. Two outputs of one name could get the same memory, so the second is refused.
-    outputs: RefCell<Vec<String>>,
+    /// The outputs so far. Two outputs of one name could get the same memory, so the second is refused.
+    outputs: RefCell<Vec<Rc<Filled>>>,
 }
 
-// SAFETY: Triton lets any thread fill and send a response, one at a time; that it is not `Sync` keeps it to one.
+/// An output of a response.
+struct Filled {
+    name: String,
+    dtype: DataType,
+    shape: Vec<usize>,
+    /// Its memory and how many bytes that has, once it has some on the host.
+    memory: Cell<Option<(NonNull<u8>, usize)>>,
+}
+
+/// An output of a response that is about to be sent.
+pub struct Written<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// The type of its elements.
+    pub dtype: DataType,
+    /// Its shape, the batch dimension first when the model is batched.
+    pub shape: &'s [usize],
+    /// Its bytes; `None` where they are on a device. A client may write to them, if they are in shared memory.
+    pub bytes: Option<&'s [u8]>,
+}
+
+// SAFETY: Triton lets any thread fill and send a response, one at a time; that it is not `Sync` keeps it to one. What
+// of its outputs is shared, an `Output` shares: that borrows it, and so stays in the thread that has it.
 unsafe impl Send for Response {}
 
 impl Response {
@@ -87,7 +110,7 @@ impl Response {
     /// `Internal` when the response has an output of this name; else what Triton says, as for a name that the model's
     /// configuration does not have.
     pub fn output(&self, name: &str, dtype: DataType, shape: &[usize]) -> Result<Output<'_>> {
-        if self.outputs.borrow().iter().any(|known| known == name) {
+        if self.outputs.borrow().iter().any(|known| known.name == name) {
             return Err(Error::internal(format!("output `{name}` is in the response already")));
         }
         let extents = shape.iter().map(|&extent| i64::try_from(extent)).collect::<Result<Vec<_>, _>>();
@@ -111,8 +134,24 @@ impl Response {
             }
         })?;
         let raw = not_null(raw, "an output")?;
-        self.outputs.borrow_mut().push(name.to_owned());
-        Ok(Output { server: self.server, raw, name: name.to_owned(), response: PhantomData })
+        let memory = Cell::new(None);
+        let filled = Rc::new(Filled { name: name.to_owned(), dtype, shape: shape.to_vec(), memory });
+        self.outputs.borrow_mut().push(Rc::clone(&filled));
+        Ok(Output { server: self.server, raw, filled, response: PhantomData })
+    }
+
+    /// The outputs that were written, once nobody writes to them any more.
+    pub fn written(&mut self) -> Vec<Written<'_>> {
+        let outputs = self.outputs.get_mut().iter();
+        let written = outputs.map(|filled| {
+            let bytes = filled.memory.get().map(|(memory, bytes)| {
+                // SAFETY: Triton has given `bytes` bytes there, and keeps them until the response is sent or deleted,
+                // for which it must be had alone, as it is borrowed here. Those who wrote had borrowed it, too.
+                unsafe { std::slice::from_raw_parts(memory.as_ptr().cast_const(), bytes) }
+            });
+            Written { name: &filled.name, dtype: filled.dtype, shape: &filled.shape, bytes }
+        });
+        written.collect()
     }
 
     /// Sends the outputs to the client; unless it is the `last`, other responses to the request follow.
@@ -161,7 +200,7 @@ impl Drop for Response {
 pub struct Output<'s> {
     server: &'static Server,
     raw: NonNull<sys::TRITONBACKEND_Output>,
-    name: String,
+    filled: Rc<Filled>,
     response: PhantomData<&'s Response>,
 }
 
@@ -198,12 +237,13 @@ impl<'s> Output<'s> {
         })?;
         let memory = Memory { kind: MemoryKind::from_raw(kind), device };
         if memory.kind.is_host() && bytes == 0 {
+            self.filled.memory.set(Some((NonNull::dangling(), 0)));
             return Ok(OutputMemory::Host(&mut []));
         }
         if isize::try_from(bytes).is_err() {
             return Err(Error::invalid(format!(
                 "output `{}` of {bytes} bytes does not fit into memory",
-                self.name
+                self.filled.name
             )));
         }
         if !memory.kind.is_host() {
@@ -212,6 +252,7 @@ impl<'s> Output<'s> {
             return Ok(OutputMemory::Device { bytes, memory });
         }
         let buffer = not_null(buffer, "an output buffer")?;
+        self.filled.memory.set(Some((buffer.cast::<u8>(), bytes)));
         // SAFETY: Triton says that `bytes` writable bytes are there for this output alone, and keeps them until the
         // response is sent or deleted, which is not during `'s`. This call consumed the output and names are unique,
         // so no second slice of the same memory is made.
