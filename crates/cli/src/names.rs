@@ -17,11 +17,11 @@ const AS_SHELL: MatchOptions =
 
 /// How the names of files end that a folder stands for: of images, sounds, videos and arrays. A name without an ending
 /// may be any of them.
-const ENDINGS: [&str; 47] = [
-    "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "heif", "hif",
-    "jp2", "j2k", "j2c", "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac", "ogg", "oga",
-    "opus", "mp3", "aac", "m4a", "mp4", "m4v", "mov", "mkv", "webm", "avi", "ivf", "264", "h264", "265",
-    "h265", "hevc", "mjpg", "mjpeg", "npy",
+const ENDINGS: [&str; 49] = [
+    "jpg", "jpeg", "jpe", "jfif", "mpo", "png", "apng", "bmp", "gif", "tif", "tiff", "webp", "avif", "heic",
+    "heif", "hif", "jp2", "j2k", "j2c", "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac",
+    "ogg", "oga", "opus", "mp3", "aac", "m4a", "mp4", "m4v", "mov", "mkv", "webm", "avi", "ivf", "264",
+    "h264", "265", "h265", "hevc", "mjpg", "mjpeg", "npy",
 ];
 
 /// What some editors begin a text with.

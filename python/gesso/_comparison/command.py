@@ -13,7 +13,7 @@ _SAME, _DIFFERENT, _FAILED = 0, 1, 2
 # How the names of images end in a folder; a name without an ending may be one.
 _ENDINGS = {
     "",
-    *".jpg .jpeg .jpe .jfif .png .bmp .gif .tif .tiff .webp .avif .heic .heif .jp2 .j2k .j2c .jpc .jpx .jxl .pnm .ppm .pgm .pbm".split(),
+    *".jpg .jpeg .jpe .jfif .mpo .png .apng .bmp .gif .tif .tiff .webp .avif .heic .heif .hif .jp2 .j2k .j2c .jpc .jpx .jxl .pnm .ppm .pgm .pbm".split(),
 }
 
 
