@@ -155,7 +155,7 @@ impl Recorder {
             let mut bytes = Vec::with_capacity(input.bytes);
             for chunk in input.chunks()? {
                 match chunk {
-                    // A client may write to his own meanwhile.
+                    // A client may write to its own memory meanwhile.
                     Chunk::Host(host) => bytes.extend(copied_once(host)),
                     Chunk::Device { .. } => {
                         let text = format!("input `{}` is in memory of a device", input.name);
