@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from gesso import Pipeline, TensorCPU, TensorListCPU, fn, pipeline_def, types
+from gesso._threads import background
 
 
 def of_source(source, **settings):
@@ -261,3 +262,13 @@ def test_sources_are_called_by_who_runs_the_pipeline_once_a_batch(ahead, setting
     assert counts[:3] == [ahead, ahead + 1, ahead + 2] and others[:2] == ["other", "setup"]
     fails_at = 6 - ahead
     assert found == [*range(fails_at), "none", *range(fails_at, 5)][:6]
+
+
+def test_calls_behind_the_end_fail():
+    """At the end of a program threads of others may still ask: they get an error and do not wait."""
+    ahead = background.Ahead()
+    assert ahead.submit(int, "3").result(timeout=10) == 3
+    ahead._calls.put(None)
+    with pytest.raises(RuntimeError, match="the program ends"):
+        for _ in range(1000):
+            ahead.submit(int, "3").result(timeout=10)

@@ -14,7 +14,7 @@ _threads = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
 
-def _serve(calls, end):
+def _serve(calls, ended, end):
     while (call := calls.get()) is not None:
         future, function, arguments = call
         try:
@@ -23,8 +23,21 @@ def _serve(calls, end):
             future.set_exception(error)
         # Nothing of a call is kept while the thread waits for the next.
         del call, future, function, arguments
+    ended.set()
+    _refuse(calls)
     if end is not None:
         end()
+
+
+def _refuse(calls):
+    """Fails the calls behind the end of a thread, so that nobody waits for them."""
+    while not calls.empty():
+        try:
+            call = calls.get_nowait()
+        except queue.Empty:  # another one was sooner
+            break
+        if call is not None and not call[0].done():
+            call[0].set_exception(RuntimeError("the program ends: its pipelines take no calls any more"))
 
 
 def _drop(calls):
@@ -44,8 +57,8 @@ class Ahead:
     under way any more."""
 
     def __init__(self, end=None):
-        self._calls = queue.SimpleQueue()
-        thread = threading.Thread(target=_serve, args=(self._calls, end), name="gesso", daemon=True)
+        self._calls, self._ended = queue.SimpleQueue(), threading.Event()
+        thread = threading.Thread(target=_serve, args=(self._calls, self._ended, end), name="gesso", daemon=True)
         thread.start()
         thread.calls = self._calls  # type: ignore[attr-defined]
         _threads[next(_numbers)] = thread
@@ -55,6 +68,8 @@ class Ahead:
         """Queues a call; a future of what it returns."""
         future = Future()
         self._calls.put((future, function, arguments))
+        if self._ended.is_set():
+            _refuse(self._calls)
         return future
 
 
