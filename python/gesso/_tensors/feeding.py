@@ -99,6 +99,8 @@ def parts(whole):
 
 
 def _check_size(count, limit):
+    if not count:
+        raise RuntimeError("the external source gave a batch without samples, expected at least one")
     if limit is not None and count > limit:
         raise RuntimeError(f"the external source gave a batch of {count} samples, expected at most {limit}")
 

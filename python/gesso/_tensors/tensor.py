@@ -1,6 +1,7 @@
 """`TensorCPU` and `TensorGPU`: one sample."""
 
 import ctypes
+import operator
 
 import numpy as np
 
@@ -150,7 +151,7 @@ class TensorCPU:
 
     def copy_to_external(self, pointer, *_, **__):
         """Copies the elements to an address (`ctypes.c_void_p`)."""
-        ctypes.memmove(pointer, self.data_ptr(), self.array.nbytes)
+        ctypes.memmove(address_in(pointer, self.array.nbytes), self.data_ptr(), self.array.nbytes)
 
     @property
     def __array_interface__(self):
@@ -236,7 +237,7 @@ class TensorGPU(TensorCPU):
     def copy_to_external(self, pointer, *arguments, **named):
         """Copies the elements to an address (`ctypes.c_void_p`) on the host or a GPU; returns when that is done."""
         if isinstance(self._data, DeviceArray):
-            self._data.copied_to(address_in(pointer))
+            self._data.copied_to(address_in(pointer, self._data.nbytes))
         else:
             super().copy_to_external(pointer, *arguments, **named)
 
@@ -253,9 +254,19 @@ class TensorGPU(TensorCPU):
         return self._data.__dlpack_device__() if isinstance(self._data, DeviceArray) else super().__dlpack_device__()
 
 
-def address_in(pointer):
-    """The number in an address."""
-    return pointer.value if isinstance(pointer, ctypes.c_void_p) else int(pointer)
+def address_in(pointer, length):
+    """The number in an address to which `length` bytes are copied. Null is refused, unless there are none: what is
+    copied there would end the process."""
+    value = pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer
+    try:
+        address = operator.index(0 if value is None else value)
+    except TypeError:
+        raise TypeError(
+            f"an address: expected a number or a `ctypes.c_void_p`, found a `{type(value).__name__}`"
+        ) from None
+    if not 0 <= address < 1 << 64 or length and not address:
+        raise ValueError(f"an address: expected a number above 0 of at most 64 bits, found {address}")
+    return address
 
 
 def _fetch(value):

@@ -216,7 +216,7 @@ class TensorListCPU:
 
     def copy_to_external(self, pointer, *_, **__):
         """Copies all elements, one sample behind the other, to an address (`ctypes.c_void_p`)."""
-        address = address_in(pointer)
+        address = address_in(pointer, sum(array.nbytes for array in self.arrays))
         for array in self.arrays:
             ctypes.memmove(address, address_of(array), array.nbytes)
             address += array.nbytes
@@ -304,7 +304,7 @@ class TensorListGPU(TensorListCPU):
 
     def copy_to_external(self, pointer, *_, **__):
         """Copies all elements, one sample behind the other, to an address (`ctypes.c_void_p`) on the host or a GPU."""
-        address = address_in(pointer)
+        address = address_in(pointer, sum(array.nbytes for array in self._data))
         for sample, array in zip(self, self._data):
             sample.copy_to_external(address)
             address += array.nbytes
