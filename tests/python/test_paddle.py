@@ -105,3 +105,58 @@ def test_wrong_names():
         DALIGenericIterator(counted(), ["one", "two"])
     with pytest.raises(AssertionError, match="distinct"):
         DALIGenericIterator(counted(), ["one", "one"])
+
+
+@pytest.mark.parametrize("entry", [("values", -1), ("values", "1"), ("values", 1.0), ("values", 1, 2), 3])
+def test_wrong_levels(entry):
+    with pytest.raises(ValueError, match="expected names, or pairs of a name and a number of levels"):
+        DALIGenericIterator(counted(), [entry])
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_samples_that_do_not_fit_their_levels(levels):
+    @gesso.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def define():
+        return fn.external_source(source=lambda _: [np.zeros((i + 1, i + 1), np.int32) for i in range(3)])
+
+    with pytest.raises(ValueError, match=f"`rows` has {levels} levels"):
+        DALIGenericIterator(define(), [("rows", levels)])
+
+
+def test_wrong_pipelines():
+    with pytest.raises(AssertionError, match="list of pipelines is empty"):
+        DALIGenericIterator([], ["values"])
+    with pytest.raises(TypeError, match="expected a `Pipeline`, or a list of them, found a `str`"):
+        DALIGenericIterator(["pipeline"], ["values"])
+
+
+def test_wrong_addresses():
+    source = gesso.TensorCPU(np.zeros(3, np.float32))
+    for wrong in (0, -8, 1 << 64):
+        with pytest.raises(ValueError, match="an address: expected a number above 0"):
+            plugin.feed_ndarray(source, wrong)
+    with pytest.raises(TypeError, match="found a `str`"):
+        plugin.feed_ndarray(source, "memory")
+    nothing = gesso.TensorCPU(np.zeros((0, 3), np.float32))
+    assert plugin.feed_ndarray(nothing, 0) == 0
+
+
+def test_a_source_that_fails():
+    @gesso.pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define(source):
+        return fn.external_source(source=source)
+
+    def gives(last):
+        return lambda i: [np.float32([i])] if i < 3 else last()
+
+    def fails():
+        raise KeyError("the fourth")
+
+    for last, kind, words in (
+        (fails, KeyError, "the fourth"),
+        (list, RuntimeError, "without samples"),
+        (lambda: "text", RuntimeError, "Expected a batch"),
+        (lambda: [np.int64([1])], RuntimeError, "has changed"),
+    ):
+        with pytest.raises(kind, match=words):
+            list(DALIGenericIterator(define(gives(last)), ["values"]))

@@ -137,6 +137,29 @@ def test_mistakes():
         server.produce_data(p.references.collate([server.proxy(a=np.zeros(1), b=np.zeros(1))[0]]))
 
 
+class Wrong(Rows):
+    def __getitem__(self, index):
+        return self.transform(len if index > 5 else np.float32([index])), index
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_cannot_be_sent_or_replaced(workers):
+    with p.DALIServer(doubled()) as server:
+        with pytest.raises(TypeError, match="input `x`: data of the type object cannot be fed"):
+            list(p.DataLoader(server, Wrong(server.proxy), batch_size=4, num_workers=workers))
+        for settings in ({"batch_size": None}, {"batch_size": 4, "collate_fn": list}):
+            with pytest.raises(TypeError, match="a reference to one sample of an output"):
+                list(p.DataLoader(server, Rows(server.proxy), num_workers=workers, **settings))
+
+
+def test_a_batch_is_given_once():
+    with p.DALIServer(doubled()) as server:
+        batch = p.references.collate([server.proxy(np.float32([1]))])
+        assert server.produce_data(batch).tolist() == [[2]]
+        with pytest.raises(RuntimeError, match="taken before"):
+            server.produce_data(batch)
+
+
 def test_a_server_that_is_dropped_ends_its_thread():
     server = p.DALIServer(doubled())
     server.start_thread()

@@ -255,6 +255,61 @@ def test_wrong_inputs():
         plugin.experimental.Input([1])
 
 
+def test_inputs_that_are_not_one_tensor_each():
+    one = tf.constant([1.0])
+    for wrong in ({"a": one}, (one, one), tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.eye(3)):
+        for batch in (False, True):
+            with pytest.raises(TypeError, match="one tensor each"):
+                plugin.experimental.Input(tf.data.Dataset.from_tensors(wrong), batch=batch)
+    whole = tf.data.Dataset.from_tensors(one)
+    with pytest.raises(TypeError, match="`layout` of an input"):
+        plugin.experimental.Input(whole, layout=3)
+    with pytest.raises(TypeError, match="`batch` of an input"):
+        plugin.experimental.Input(whole, batch="yes")
+    assert len(list(fed(tf.data.Dataset.from_tensors((one,)).repeat(SIZE)))) == 1
+
+
+def test_inputs_that_are_no_batches():
+    for wrong, words in ((1.0, "found a scalar"), (tf.zeros((0, 2)), "without samples"), (tf.zeros((9, 2)), "at most")):
+        dataset = fed(plugin.experimental.Input(tf.data.Dataset.from_tensors(wrong), batch=True))
+        with pytest.raises(tf.errors.OpError, match=words):
+            next(iter(dataset))
+
+
+def test_generators_that_fail():
+    def generate():
+        yield from np.ones((6, 1), np.float32)
+        raise KeyError("the seventh")
+
+    with pytest.raises(tf.errors.OpError, match="the seventh"):
+        list(fed(tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec((1,)))))
+
+    def source(info):
+        if info.idx_in_epoch >= 6:
+            raise KeyError("the seventh")
+        return np.float32([1])
+
+    pipeline = made(lambda: fn.external_source(source=source, batch=False))
+    with pytest.raises(tf.errors.OpError, match="the seventh"):
+        list(plugin.experimental.DALIDatasetWithInputs(pipeline, tf.float32, **PLACE))
+
+
+def test_types_that_are_no_numbers():
+    for wrong in (tf.string, tf.variant, tf.resource):
+        with pytest.raises(TypeError, match="expected types of numbers or truth values"):
+            plugin.DALIDataset(made(numbers), (wrong, tf.int32), **PLACE)
+        with pytest.raises(TypeError, match="expected types of numbers or truth values"):
+            plugin.DALIIterator()(pipeline=made(numbers), batch_size=SIZE, dtypes=[tf.float32, wrong])
+    with pytest.raises(ValueError, match="`output_dtypes` is empty"):
+        plugin.DALIDataset(made(numbers), (), **PLACE)
+    with pytest.raises(TypeError, match="`dtypes`: expected a `tf.DType`"):
+        plugin.DALIIterator()(pipeline=made(numbers), batch_size=SIZE, dtypes=[None, tf.int32])
+    with pytest.raises(ValueError, match="2 outputs, and 3 types"):
+        plugin.DALIIterator()(pipeline=made(numbers), batch_size=SIZE, dtypes=[tf.float32] * 3)
+    with pytest.raises(ValueError, match="`prefetch_queue_depth` is empty"):
+        plugin.DALIIterator()(pipeline=made(numbers), batch_size=SIZE, dtypes=[tf.float32] * 2, prefetch_queue_depth={})
+
+
 def test_an_operator_that_fails():
     dataset = fed(tf.data.Dataset.from_tensors(tf.zeros((3, 3, 3, 3), tf.float32)).repeat(), output_dtypes=tf.float32)
     with pytest.raises(tf.errors.OpError, match="outputs"):

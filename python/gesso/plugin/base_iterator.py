@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _context
 from .._run.epoch_ends import Shards
+from ..pipeline import Pipeline
 from ..types import PipelineAPIType
 
 
@@ -49,6 +50,10 @@ class BaseIterator:
     ):
         assert pipelines is not None, "no pipeline was given, expected one or a list"
         self._pipes = pipelines if isinstance(pipelines, list) else [pipelines]
+        assert self._pipes, "the list of pipelines is empty, expected at least one"
+        for pipe in self._pipes:
+            if not isinstance(pipe, Pipeline):
+                raise TypeError(f"expected a `Pipeline`, or a list of them, found a `{type(pipe).__name__}`")
         self._num_gpus = len(self._pipes)
         self.batch_size = self._pipes[0].max_batch_size
         assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), (
@@ -283,7 +288,9 @@ class BaseIterator:
 
     def __len__(self):
         batch = self.batch_size * (1 if self._reader_name else self._num_gpus)
-        return self.size // batch if self._policy == LastBatchPolicy.DROP else math.ceil(self.size / batch)
+        # Of a size that is not known: 0, as `list` asks before it begins.
+        size = max(self.size, 0)
+        return size // batch if self._policy == LastBatchPolicy.DROP else math.ceil(size / batch)
 
     # --- checkpoints
 

@@ -1,7 +1,5 @@
 """Iterators whose batches are dictionaries of PaddlePaddle's tensors, one for each pipeline."""
 
-import ctypes
-
 import numpy as np
 import paddle
 
@@ -39,7 +37,7 @@ def feed_ndarray(dali_tensor, ptr, cuda_stream=None):
     returns the address. What is on a GPU is copied in `cuda_stream`."""
     source = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorListCPU) else dali_tensor
     to_paddle_type(source)
-    source.copy_to_external(ctypes.c_void_p(ptr), cuda_stream)
+    source.copy_to_external(ptr, cuda_stream)
     return ptr
 
 
@@ -76,6 +74,16 @@ def _dense(batch):
     return _core.from_dlpack((array if array.flags.writeable else array.copy()).__dlpack__())
 
 
+def _pair(entry):
+    """The name of an output, and how many levels its samples have."""
+    pair = (entry, 0) if isinstance(entry, str) else entry
+    if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str):
+        name, levels = pair
+        if isinstance(levels, int) and levels >= 0:
+            return name, levels
+    raise ValueError(f"`output_map`: expected names, or pairs of a name and a number of levels, found {entry!r}"[:400])
+
+
 class DALIGenericIterator(DictionaryIterator):
     """Iterates over the batches of one or several pipelines: a list with a dictionary (name > tensor) for each
     pipeline. The tensors are those of `paddle.framework.core`; `paddle.Tensor(tensor)` is one of them as the rest of
@@ -101,7 +109,7 @@ class DALIGenericIterator(DictionaryIterator):
         last_batch_policy=LastBatchPolicy.FILL,
         prepare_first_batch=True,
     ):
-        pairs = [(entry, 0) if isinstance(entry, str) else tuple(entry) for entry in output_map]
+        pairs = [_pair(entry) for entry in output_map]
         self._levels = [levels for _, levels in pairs]
         super().__init__(
             pipelines,
@@ -125,6 +133,11 @@ class DALIGenericIterator(DictionaryIterator):
             )
             return _dense(batch)
         arrays = [np.asarray(array) for array in batch.as_cpu().arrays]
+        if arrays and (levels > arrays[0].ndim or len({array.shape[levels:] for array in arrays}) > 1):
+            raise ValueError(
+                f"`{self.output_map[index]}` has {levels} levels in `output_map`: expected samples of at least as many "
+                f"dimensions that are equal in all behind them, found {batch.shape()}"[:400]
+            )
         return _ragged(arrays[:count], levels, _place(batch))
 
     def _convert(self, outputs):

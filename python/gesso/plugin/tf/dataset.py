@@ -20,6 +20,9 @@ def _promised(dtypes, shapes):
         raise TypeError(
             _context.add_words(f"`output_dtypes`: expected a `tf.DType` or a tuple of them, found {dtypes!r}")
         )
+    passes.check_types("output_dtypes", [dtypes] if isinstance(dtypes, tf.DType) else dtypes)
+    if dtypes == ():
+        raise ValueError("`output_dtypes` is empty: expected a type for each output")
     if isinstance(dtypes, tf.DType):
         return (dtypes,), (tf.TensorShape(shapes),)
     if shapes is None:

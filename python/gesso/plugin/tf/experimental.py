@@ -25,6 +25,14 @@ class Input:
             raise TypeError(
                 _context.add_words(f"an input: expected a `tf.data.Dataset`, found a `{type(dataset).__name__}`")
             )
+        spec = dataset.element_spec
+        one = spec[0] if isinstance(spec, tuple) and len(spec) == 1 else spec
+        if not isinstance(one, tf.TensorSpec):
+            raise TypeError(f"an input: expected a data set whose elements are one tensor each, found {spec!r}"[:400])
+        if layout is not None and not isinstance(layout, str):
+            raise TypeError(f"`layout` of an input: expected a text or None, found a `{type(layout).__name__}`")
+        if not isinstance(batch, (bool, type(None))):
+            raise TypeError(f"`batch` of an input: expected True, False or None, found a `{type(batch).__name__}`")
         self.dataset, self.layout, self.batch = dataset, layout, batch
 
 
@@ -111,7 +119,7 @@ def _fed(inputs, begin, shaped, dtypes, shapes, batch_size):
         rest = iter(arrays)
         fed = {}
         for name, batched in zip(names, is_batched):
-            fed[name] = list(next(rest)) if batched else _samples(next(rest), next(rest))
+            fed[name] = _parts(name, next(rest)) if batched else _samples(next(rest), next(rest))
         try:
             return False, *shaped(made.passes[int(number)].next(fed))
         except StopIteration:
@@ -135,6 +143,13 @@ def _gathered(dataset, batch_size):
     """Samples of any shapes as batches of their elements, and of their shapes."""
     flat = dataset.map(lambda sample: (tf.reshape(sample, [-1]), tf.shape(sample, out_type=tf.int64)))
     return flat.padded_batch(batch_size, padded_shapes=([None], [None]), drop_remainder=True)
+
+
+def _parts(name, batch):
+    """The samples of a batch as a data set gives it."""
+    if not np.ndim(batch):
+        raise ValueError(f"the input `{name}`: expected batches, whose first dimension counts samples, found a scalar")
+    return list(batch)
 
 
 def _samples(elements, shapes):

@@ -51,7 +51,13 @@ def DALIIteratorWrapper(
     if num_threads is not None:
         settings["num_threads"] = num_threads
     if isinstance(prefetch_queue_depth, dict):
+        if not prefetch_queue_depth:
+            raise ValueError("`prefetch_queue_depth` is empty: expected a number, or numbers by the place of operators")
         prefetch_queue_depth = max(prefetch_queue_depth.values())
+    for dtype in dtypes:
+        if not isinstance(dtype, tf.DType):
+            raise TypeError(f"`dtypes`: expected a `tf.DType` for each output, found {dtype!r}")
+    passes.check_types("dtypes", dtypes)
     settings["prefetch_queue_depth"] = prefetch_queue_depth
     file = serialized_pipeline if serialized_pipeline is not None else passes.serialized(pipeline)
     groups = passes.inputs_of(pipeline)[1] if isinstance(pipeline, Pipeline) else ()
@@ -68,6 +74,8 @@ def DALIIteratorWrapper(
     def step():
         with lock:
             outputs = made.next()
+        if len(outputs) != len(dtypes):
+            raise ValueError(f"the pipeline has {len(outputs)} outputs, and {len(dtypes)} types were given")
         found = []
         for i, output in enumerate(outputs):
             if is_sparse[i]:

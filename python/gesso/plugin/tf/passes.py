@@ -125,6 +125,13 @@ def batches(begin, shaped):
         yield shaped(outputs)
 
 
+def check_types(name, dtypes):
+    """Refuses types of TensorFlow's that are no types of numbers or truth values."""
+    for dtype in dtypes:
+        if not (dtype.is_integer or dtype.is_floating or dtype.is_bool):
+            raise TypeError(f"`{name}`: expected types of numbers or truth values, found {dtype!r}")
+
+
 def dense(index, output):
     """The array of an output whose samples have one shape."""
     output = output.as_cpu() if isinstance(output, TensorListGPU) else output

@@ -164,6 +164,8 @@ class DALIServer:
 
     def _outputs(self, run):
         """The outputs of a run, once it is done."""
+        if run.is_taken:
+            raise RuntimeError("the outputs of this batch were taken before: `produce_data` gives them once")
         if run.chosen is not None and run.samples:
             self._proxy.ask(run)
         with self._change:
@@ -172,6 +174,7 @@ class DALIServer:
                     raise RuntimeError("the server does not run: call `start_thread`, or use it in `with`")
                 self._change.wait(_LOOK)
             outputs, error = self._given.pop(run.key)
+            run.is_taken = True
         if error is not None:
             raise error
         return outputs
@@ -184,6 +187,11 @@ class DALIServer:
             if run.key not in runs:
                 runs[run.key] = self._outputs(run)
             return runs[run.key][value.output_idx]
+        if isinstance(value, DALIOutputSampleRef):
+            raise TypeError(
+                "a reference to one sample of an output cannot be replaced: expected batches, which PyTorch's "
+                "`default_collate` makes of samples; a `DataLoader` needs a `batch_size`, and a `collate_fn` calls it"
+            )
         done[id(value)] = value
         if isinstance(value, tuple):
             parts = [self._replaced(part, done, runs) for part in value]

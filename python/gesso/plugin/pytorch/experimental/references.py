@@ -7,7 +7,8 @@ import threading
 
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from ...._tensors.feeding import to_array
+from ...._tensors.enums import dtype_of
+from ...._tensors.feeding import hint_for, to_array
 
 # Bytes that tell a run from others of its process.
 _RANDOM = 16
@@ -20,6 +21,8 @@ class DALIPipelineRunRef:
         self.key = key
         # The samples that are in it, once they are known; what they are made of, until it is asked for.
         self.chosen, self.samples = None, []
+        # Whether its outputs were given to somebody.
+        self.is_taken = False
 
     def inputs(self):
         """The batches that the pipeline is fed, by name."""
@@ -36,6 +39,10 @@ class DALIOutputSampleRef:
         self.proxy, self.pipe_run_ref = proxy, pipe_run_ref
         self.output_idx, self.sample_idx = output_idx, sample_idx
 
+    def __getstate__(self):
+        # In another process it is of no use, and must arrive there to be refused.
+        return {**self.__dict__, "proxy": None, "pipe_run_ref": DALIPipelineRunRef(self.pipe_run_ref.key)}
+
     def __repr__(self):
         return f"DALIOutputSampleRef({self.pipe_run_ref}, output_idx={self.output_idx}, sample_idx={self.sample_idx})"
 
@@ -48,6 +55,17 @@ class DALIOutputBatchRef:
 
     def __repr__(self):
         return f"DALIOutputBatchRef({self.pipe_run_ref}, output_idx={self.output_idx})"
+
+
+def _numbers(name, value):
+    """A sample as an array. What is no numbers fails here, where it is made: another process may not even get it."""
+    array = to_array(value)
+    if dtype_of(array) is None:
+        raise TypeError(
+            f"the input `{name}`: data of the type {array.dtype} cannot be fed, expected numbers or truth values."
+            + hint_for(array)
+        )
+    return array
 
 
 class DALIProxy:
@@ -71,7 +89,7 @@ class DALIProxy:
         run = self._open.get(place)
         if run is None or run.chosen is not None:
             run = self._open[place] = DALIPipelineRunRef((place[0], os.urandom(_RANDOM)))
-        run.samples.append({name: to_array(value) for name, value in inputs.items()})
+        run.samples.append({name: _numbers(name, value) for name, value in inputs.items()})
         index = len(run.samples) - 1
         outputs = tuple(DALIOutputSampleRef(self, run, i, index) for i in range(self._num_outputs))
         return outputs[0] if len(outputs) == 1 else outputs
