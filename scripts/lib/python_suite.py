@@ -9,10 +9,11 @@ from two such runs.
 The tests are in DALI's repository and not in this one. It needs nose2 and numpy; modules that need scipy, librosa, lz4
 or jax count as not run without them. FOLDER is a copy of DALI_extra, or files that stand for it. `--like` takes the
 modules in which the other run passed something. A module runs in a process of its own, and what is there of --json is
-kept: modules that are run again replace theirs. With `--earlier`, modules that were not run keep what that page says of
-them."""
+kept: modules that are run again replace theirs; MODULE.CASE, or MODULE.CLASS, replaces these alone, where the others
+end the process or never end. With `--earlier`, modules that were not run keep what that page says of them."""
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -75,7 +76,15 @@ def on_the_cpu(kind, place=None):
 
 def work(tests, module, found_file, is_dali, attributes):
     """Runs one module in this process, and writes a line for each case: what ran is known even if the process ends."""
-    os.chdir(tests)
+    folder, _, leaf = module.rpartition(".")
+    # A folder of the name of a package, as `torchvision` is, is hidden by it: its modules run within the folder.
+    if folder and Path(tests, folder).is_dir() and is_hidden(Path(tests, folder)):
+        sys.path.insert(1, tests)
+        os.chdir(Path(tests, folder))
+        begin, module = f"{folder}.", leaf
+    else:
+        begin = ""
+        os.chdir(tests)
     # Not this script's folder, whose `coverage.py` would hide the package of that name.
     sys.path[0] = os.getcwd()
     if is_dali:
@@ -91,7 +100,7 @@ def work(tests, module, found_file, is_dali, attributes):
 
         def testOutcome(self, event):
             text = f"{event.exc_info[0].__name__}: {event.exc_info[1]}"[:SHOWN] if event.exc_info else ""
-            name = event.test.id().split("\n")[0]
+            name = begin + event.test.id().split("\n")[0]
             with open(found_file, "a") as file:
                 print(json.dumps([name, event.outcome, event.reason or text]), file=file)
 
@@ -99,6 +108,19 @@ def work(tests, module, found_file, is_dali, attributes):
     sys.modules["recorder"].Recorder = Recorder
     command = ["nose2", *(f"--plugin={name}" for name in PLUGINS), "-A", attributes, module]
     PluggableTestProgram(module=None, exit=False, argv=command)
+
+
+def is_hidden(folder):
+    """Whether a package that is installed has the name of a folder of tests, which is none itself."""
+    found = importlib.util.find_spec(folder.name) if not (folder / "__init__.py").exists() else None
+    return found is not None and found.origin is not None
+
+
+def module_of(tests, name):
+    """The module of tests that a case, a class, or the module itself is in."""
+    while "." in name and not tests.joinpath(*name.split(".")).with_suffix(".py").exists():
+        name = name.rpartition(".")[0]
+    return name
 
 
 def cases_of(found_file):
@@ -164,18 +186,17 @@ def run(options):
                 )
             except subprocess.TimeoutExpired:
                 pass
-            kept[module] = cases_of(found_file)
+            found, whole = cases_of(found_file), module_of(tests, module)
+            kept[whole] = found if whole == module else {**kept.get(whole, {}), **found}
         options.json.write_text(json.dumps(kept, indent=0))
-        good = set(passed(kept)[module])
-        cases = wanted.get(module, list(kept[module]))
+        good = set(passed({module: found})[module])
+        cases = wanted.get(module, list(found))
         print(
             f"{module:55} {len(good.intersection(cases)):5} of {len(cases):5} {time.monotonic() - began:7.1f} s",
             flush=True,
         )
         for name in [name for name in cases if name not in good][: options.failures]:
-            print(
-                "     ", name[:90], "|", kept[module].get(name, ("", "not run"))[1][:140].replace("\n", " "), flush=True
-            )
+            print("     ", name[:90], "|", found.get(name, ("", "not run"))[1][:140].replace("\n", " "), flush=True)
 
 
 def reason(text):
