@@ -150,14 +150,15 @@ def _check_parallel(options, described):
     if described.kind is SourceKind.CALLABLE:
         if not described.has_inputs:
             raise TypeError(
-                "a source with `parallel=True` takes one argument: with `batch=False` a "
-                f"`{_context.package}.types.SampleInfo`, with `batch=True` a `{_context.package}.types.BatchInfo` or the number of the "
-                "batch. This one takes "
-                "none."
+                _context.add_words(
+                    "a source with `parallel=True` takes one argument: with `batch=False` a "
+                    f"`{_context.package}.types.SampleInfo`, with `batch=True` a `{_context.package}.types.BatchInfo` or the "
+                    "number of the batch. This one takes none."
+                )
             )
     elif not options["batch"]:
         what = "an iterable" if described.kind is SourceKind.ITERABLE else "a generator function"
-        raise TypeError(f"a parallel source that is {what} gives whole batches: set `batch=True`")
+        raise TypeError(_context.add_words(f"a parallel source that is {what} gives whole batches: set `batch=True`"))
     if is_converted(described.source):
         raise ValueError(
             "To allow the `source` to be correctly used by a parallel external source, it must remain unconverted: it was made inside of a "
@@ -224,7 +225,9 @@ def external_source(
     """
     if num_outputs is not None and source is None:
         raise ValueError(
-            "`num_outputs` needs a `source`, which gives them. For several inputs that are fed by hand make several external sources."
+            _context.add_words(
+                "`num_outputs` needs a `source`, which gives them. For several inputs that are fed by hand make several external sources."
+            )
         )
     operator = ExternalSource(
         source,

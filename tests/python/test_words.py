@@ -9,6 +9,10 @@ import pytest
 
 # What is wrong > words of DALI 2.4.
 WRONG = {
+    "fn.external_source(lambda: 1, parallel=True)": "Got a callable that does not accept arguments instead.",
+    "fn.external_source(lambda a, b: 1)": "The `source` callable must accept either 0 or 1 positional arguments",
+    "fn.external_source(iter([1]), parallel=True, batch=False)": "Parallel external source with an iterable must be run in a batch mode",
+    "fn.external_source(num_outputs=2)": "The parameter ``num_outputs`` is only valid when using ``source`` to provide data.",
     "fn.pad(picture(), axes=[5])": "Axis 5 out of range. Expected range is [-3, 2] for a 3D input",
     "fn.pad(picture(), axes=[0], align=[-1])": "Values of `align` argument must be positive.",
     "fn.slice(picture(), start=[0], end=[1], shape=[1], axes=[0])": '"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive',
@@ -57,7 +61,7 @@ def said():
         for wrong in json.loads(sys.argv[1]):
             try:
                 pipeline_def(batch_size=2, num_threads=1, device_id=None)(lambda: eval(wrong))().run()
-            except (RuntimeError, ValueError) as error:
+            except (RuntimeError, TypeError, ValueError) as error:
                 said[wrong] = str(error)
         print(json.dumps(said))
     """

@@ -6,6 +6,8 @@ import inspect
 import warnings
 from enum import Enum
 
+from .. import _context
+
 _COUNT = "A `source` that is called takes nothing, or one argument: which sample or batch is wanted."
 
 
@@ -98,7 +100,7 @@ def accepted_arg_count(function):
             raise TypeError(f"{_COUNT} Found {wrong[parameter.kind].format(parameter.name)} which is not allowed.")
     count = len(parameters) - implicit
     if count not in (0, 1):
-        raise TypeError(f"{_COUNT} This one takes more.")
+        raise TypeError(_context.add_words(f"{_COUNT} This one takes more."))
     return count
 
 

@@ -33,8 +33,10 @@ class Sources:
         workers = settings.py_num_workers
         if any(group.parallel for group in groups) and (not isinstance(workers, int) or workers <= 0):
             raise RuntimeError(
-                f"an external source has `parallel=True`, and `py_num_workers` is {workers}. Give the pipeline at "
-                "least one worker, or leave `parallel` out."
+                _context.add_words(
+                    f"an external source has `parallel=True`, and `py_num_workers` is {workers}. Give the pipeline at "
+                    "least one worker, or leave `parallel` out."
+                )
             )
         self.groups = groups
         if settings.enable_checkpointing:

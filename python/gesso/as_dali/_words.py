@@ -375,6 +375,28 @@ _GENERAL = (
         'Assert on "num_shards_ <= Size()" failed: The number of input samples:',
     ),
     (
+        "an external source has `parallel=True`, and `py_num_workers` is",
+        "The external source cannot run in parallel mode without Python workers pool",
+    ),
+    (
+        "a source with `parallel=True` takes one argument.* takes none",
+        "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument. Got a callable that does "
+        "not accept arguments instead.",
+    ),
+    (
+        "A `source` that is called takes nothing, or one argument.* takes more",
+        "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the batch or sample indexing "
+        "information. Found more than one positional argument, which is not allowed.",
+    ),
+    (
+        "a parallel source that is (.*) gives whole batches",
+        r"Parallel external source with \1 must be run in a batch mode",
+    ),
+    (
+        "`num_outputs` needs a `source`",
+        "The parameter ``num_outputs`` is only valid when using ``source`` to provide data.",
+    ),
+    (
         "all inputs of a batch need the same number of samples",
         "External source must return outputs with consistent batch size.",
     ),
