@@ -11,7 +11,7 @@ pub(crate) const CHANGES: usize = 10;
 /// All recorded images.
 pub(crate) fn recorded() -> Vec<File> {
     let mut all = Vec::new();
-    for archive in ["pictures.npz", "jxl.npz", "tiff.npz", "kinds.npz"] {
+    for archive in ["pictures.npz", "jxl.npz", "tiff.npz", "kinds.npz", "heif.npz", "avif.npz"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/decode").join(archive);
         let mut stored = Npz::open(path);
         let names = stored.names().into_iter().filter(|name| !name.ends_with("_pixels"));

@@ -10,6 +10,7 @@
 mod counting;
 mod failing;
 mod files;
+mod heif;
 mod instances;
 #[path = "../cpu/npz.rs"]
 mod npz;
@@ -67,6 +68,7 @@ fn all() -> Vec<File> {
     let mut all = files::recorded();
     all.extend(files::large());
     all.extend(files::hostile());
+    all.extend(heif::hostile());
     if let Ok(folder) = std::env::var("GESSO_PRICED") {
         let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         all.extend(paths.filter_map(|path| {
