@@ -61,6 +61,7 @@ TARGETS = {
         "data sets of readers in Python: TFRecord, RecordIO, tar, LMDB, COCO, indices, FITS, NumPy, speech, tables",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
+    "recorded": Target(250, "recorded requests, as `gesso replay` reads them"),
     "records": Target(
         20, "tar archives, TFRecord, RecordIO, NumPy and COCO, as readers of the library read them, with their indices"
     ),

@@ -65,6 +65,16 @@ def configurations():
         yield path.read_bytes()
 
 
+def recorded():
+    """A record with an answer, one with an error."""
+    line = '{"gesso_request":1,"model":"m","version":"1","id":"","time_ms":1,"inputs":[%s],%s}\n'
+    tensor = '{"name":"%s","datatype":"%s","shape":%s,"bytes":%s}'
+    x = tensor % ("X", "FP32", "[1,2]", 8)
+    outputs = ",".join((tensor % ("O", "UINT8", "[1,3]", 3), tensor % ("P", "INT64", "[1]", "null")))
+    yield (line % (x, f'"outputs":[{outputs}]')).encode() + bytes(11)
+    yield (line % (tensor % ("F", "BYTES", "[1,1]", 5), '"error":"no"')).encode() + b"\1\0\0\0a"
+
+
 def indexed():
     """Files of many samples, behind a byte that says of which kind: TFRecord, RecordIO, tar."""
     records = [bytes(range(n)) for n in (5, 0, 40)]
@@ -149,6 +159,8 @@ def seeds():
         yield "config", text
     for file in indexed():
         yield "index", file
+    for record in recorded():
+        yield "recorded", record
     for data in read():
         yield "records", data
     for text in lists():

@@ -5,7 +5,11 @@ use triton_gesso::config::{ModelConfig, pbtxt};
 pub(crate) fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let json = match pbtxt::parse(text) {
-        Ok(fields) => serde_json::Value::Object(pbtxt::to_json(&fields)).to_string(),
+        Ok(fields) => {
+            let json = pbtxt::to_json(&fields);
+            let _ = pbtxt::parse(&pbtxt::print(&json));
+            serde_json::Value::Object(json).to_string()
+        }
         Err(_) => text.to_owned(),
     };
     if let Ok(config) = ModelConfig::parse(&json) {

@@ -14,6 +14,7 @@ mod jpeg;
 mod lists;
 mod operator;
 mod pipeline;
+mod recorded;
 mod records;
 #[expect(clippy::unwrap_used, clippy::panic, reason = "a server that cannot begin is a failure")]
 mod requests;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     ("operator", operator::run),
     ("packets", video::packets),
     ("pipeline", pipeline::run),
+    ("recorded", recorded::run),
     ("records", records::run),
     ("requests", requests::run),
     ("sound", sound::run),
