@@ -1,6 +1,6 @@
-// Whisper's features of signals: logarithms of the powers of mel bands, and of these what is near the loudest. A row of
-// the table is a signal. A block transforms two windows of LENGTH samples at a time, the product of the numbers RADICES,
-// in memory that its threads share or (LARGE) in that of the device.
+// Whisper's features of signals: logarithms of the powers of mel bands, and of these what is near the loudest. A row
+// of the table is a signal. A block transforms two windows of LENGTH samples at a time, the product of the numbers
+// RADICES, in memory that its threads share or (LARGE) in that of the device.
 #include "transform.cuh"
 
 #include "layouts/log_mel.cuh"

@@ -1,5 +1,5 @@
-// Signals with a mean of 0 and a variance of 1, equal to the host's to the bit. A row of the table is a signal, of which
-// a block makes all.
+// Signals with a mean of 0 and a variance of 1, equal to the host's to the bit. A row of the table is a signal, of
+// which a block makes all.
 #include "common.cuh"
 
 #include "layouts/unit_variance.cuh"
