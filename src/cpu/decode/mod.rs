@@ -27,6 +27,7 @@
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
 
 mod avif;
+mod black;
 mod bmp;
 mod color;
 mod effort;
@@ -322,6 +323,8 @@ struct Job<'a> {
     conditions: Conditions<'a>,
     /// What it takes, about.
     expected: Duration,
+    /// Whether of a file of inks these are asked for, 255 for all of one, instead of colours.
+    inks: bool,
 }
 
 impl<'a> Job<'a> {
@@ -334,7 +337,8 @@ impl<'a> Job<'a> {
         check_dtype(options.dtype)?;
         let info = whole.reduced(options.shrink);
         let view = View::new(&info, options.window)?;
-        Ok(Self { info, options, view, conditions, expected: effort(bytes, whole, options).time })
+        let expected = effort(bytes, whole, options).time;
+        Ok(Self { info, options, view, conditions, expected, inks: false })
     }
 
     /// Asked before a library decodes that cannot be interrupted.

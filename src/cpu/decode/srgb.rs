@@ -1,20 +1,26 @@
 //! Colours of a file's own profile to sRGB: the file is decoded in its own colours, these are converted by crate
-//! `moxcms` with the perceptual intent, and become what was asked for. It must not know file formats.
+//! `moxcms` with the perceptual intent, and become what was asked for. It must not know file formats, but that JPEGs have
+//! inks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use moxcms::{ColorProfile, DataColorSpace, Layout, RenderingIntent, TransformExecutor, TransformOptions};
 
+use super::black::{light, srgb_with};
 use super::color::Luma;
 use super::picture::{Picture, Samples, View};
 use super::profile::Profile;
-use super::{ColorSpace, DecodeOptions, Decoder, ImageInfo, Job, Orientation, output_shape};
+use super::{ColorSpace, DecodeOptions, Decoder, Format, ImageInfo, Job, Orientation, output_shape};
 use crate::error::{Error, Result};
 use crate::memory::zeroed;
 use crate::tensor::DType;
 
 /// Pixels that are converted between two looks at whether somebody waits.
 const PIXELS: usize = 1 << 16;
+
+/// Samples of a pixel of inks, and of colours.
+const INKS: usize = 4;
+const COLORS: usize = 3;
 
 /// Nanoseconds for each pixel: twenty for a curve and a matrix, more for a table of colours.
 pub(super) const PIXEL: f64 = 60.0;
@@ -29,6 +35,12 @@ pub(super) fn decode(
 ) -> Result<()> {
     let plain = |job: &Job<'_>, out: &mut [u8]| (job.info.format.row().decode)(decoder, bytes, job, out);
     let Some(profile) = caught(|| profile.read())? else { return plain(job, out) };
+    if profile.color_space == DataColorSpace::Cmyk
+        && job.info.format == Format::Jpeg
+        && job.info.channels == INKS
+    {
+        return decode_inks(plain, &profile, job, out);
+    }
     let is_gray = job.info.channels <= 2;
     let color = match job.options.color {
         ColorSpace::Any => ColorSpace::Any,
@@ -57,6 +69,37 @@ pub(super) fn decode(
         convert(&mut samples, &seen, &profile, job)?;
         seen.write(Samples::U8(&samples), job, out)
     }
+}
+
+/// Decodes inks by `plain`, and makes the colours of them that their profile says.
+fn decode_inks(
+    plain: impl Fn(&Job<'_>, &mut [u8]) -> Result<()>,
+    profile: &ColorProfile,
+    job: &Job<'_>,
+    out: &mut [u8],
+) -> Result<()> {
+    let color = ColorSpace::Any;
+    if job.options.color == color {
+        // As many samples as the header tells of cannot be colours. What the decoder says of it.
+        return plain(job, out);
+    }
+    let own = DecodeOptions { color, dtype: DType::U8, ..*job.options };
+    let own = Job { options: &own, inks: true, ..*job };
+    let [height, width, _] = output_shape(&job.info, &DecodeOptions { shrink: 0, ..*own.options });
+    let mut inks = zeroed::<u8>(height * width * INKS)?;
+    plain(&own, &mut inks)?;
+    let executor = caught(|| u8::executor(profile, Layout::Rgba))?;
+    let mut converted = vec![0; (PIXELS * COLORS).min(height * width * COLORS)];
+    // Colours take the place of inks, of which there are more.
+    for first in (0..height * width).step_by(PIXELS) {
+        job.conditions.watch.check()?;
+        let count = PIXELS.min(height * width - first);
+        let (from, to) = (&inks[first * INKS..][..count * INKS], &mut converted[..count * COLORS]);
+        caught(|| executor.transform(from, to).map_err(|error| Error::invalid(error.to_string())))?;
+        inks[first * COLORS..][..count * COLORS].copy_from_slice(to);
+    }
+    inks.truncate(height * width * COLORS);
+    Seen { height, width, channels: COLORS, is_gray: false }.write(Samples::U8(&inks), job, out)
 }
 
 /// Fails for a profile that is not of red, green and blue.
@@ -116,10 +159,11 @@ macro_rules! samples {
             usize::from(self)
         }
         fn executor(from: &ColorProfile, layout: Layout) -> Result<std::sync::Arc<Executor<Self>>> {
-            let to = if layout == Layout::Gray { Layout::Rgb } else { layout };
+            let is_rgb = from.color_space == DataColorSpace::Rgb;
+            let to = if is_rgb { layout } else { Layout::Rgb };
             let options =
                 TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
-            from.$create(layout, &ColorProfile::new_srgb(), to, options)
+            from.$create(layout, &srgb_with(light(from)), to, options)
                 .map_err(|error| Error::unsupported(format!("a colour profile that cannot be applied: {error}")))
         }
     })* };

@@ -196,7 +196,7 @@ impl Decoder {
     }
 
     fn decode_with(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<()> {
-        if job.info.channels == 4 && job.options.color == ColorSpace::Any {
+        if job.info.channels == 4 && job.options.color == ColorSpace::Any && !job.inks {
             return Err(Error::unsupported(
                 "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
             ));
@@ -272,9 +272,13 @@ fn ask(job: &Job<'_>, direct: bool) -> Ask {
 fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
     let (width, height) = job.info.stored_size();
     if job.info.channels == 4 {
-        match job.options.as_pillow {
-            true => rgb_of_inks(pixels, true, pillow::light),
-            false => rgb_of_inks(pixels, header::read_header(bytes)?.1, multiplied),
+        let inverted = header::read_header(bytes)?.1;
+        match (job.inks, job.options.as_pillow) {
+            // Pillow takes all for Adobe's.
+            (true, as_pillow) if inverted || as_pillow => pixels.iter_mut().for_each(|ink| *ink = !*ink),
+            (true, _) => {}
+            (false, true) => rgb_of_inks(pixels, true, pillow::light),
+            (false, false) => rgb_of_inks(pixels, inverted, multiplied),
         }
     }
     let channels = pixels.len() / (width * height);
