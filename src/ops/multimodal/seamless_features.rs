@@ -149,7 +149,7 @@ impl Operator for SeamlessFeatures {
         });
         let blocks = self.bands.min(MAX_BLOCKS);
         let of_columns = |row: &Row| row.windows as usize * self.bands * size_of::<f32>();
-        let of_sums = |row: &Row| blocks * (2 * size_of::<f32>() << row.depth);
+        let of_sums = |row: &Row| blocks * ((2 * size_of::<f32>()) << row.depth);
         let bytes = rows.iter().map(|row| of_columns(row) + of_sums(row)).sum::<usize>().max(1);
         let mut memory = cx.recorder.allocate(bytes)?.address();
         for row in &mut rows {
