@@ -1,6 +1,6 @@
 //! Colours of a file's own profile to sRGB: the file is decoded in its own colours, these are converted by crate
-//! `moxcms` with the perceptual intent, and become what was asked for. It must not know file formats, but that JPEGs have
-//! inks.
+//! `moxcms` with the perceptual intent, and become what was asked for. It must not know file formats, but that JPEGs
+//! have inks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
