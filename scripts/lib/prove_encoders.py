@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+# Behind a package that is installed.
+sys.path.append(str(ROOT / "python"))
 
 from gesso import Pipeline, fn  # noqa: E402
 from PIL import Image  # noqa: E402
