@@ -3,11 +3,12 @@
 threads, open files, processes.
 
     PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/soak_dynamic.py [--calls
-    100000]
+    500000]
 
 A round is: calls at once with pictures of other sizes, batches, numbers that differ, deferred expressions of which some
 are never asked for, random draws, calls that fail, readers that are left in the middle, loops with `capture`, another
-thread with a context of its own, and a checkpoint. Needs numpy and pillow."""
+thread with a context of its own, and a checkpoint. Until about 200,000 calls plans are added to those that are kept,
+and with them their threads. Needs numpy and pillow."""
 
 import argparse
 import io
@@ -121,7 +122,7 @@ class Rounds:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--calls", type=int, default=500_000)
     options = parser.parse_args()
     looks, began = [], time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
