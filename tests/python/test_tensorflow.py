@@ -2,6 +2,8 @@
 
 import gc
 import importlib
+import subprocess
+import sys
 import warnings
 
 import gesso
@@ -360,3 +362,46 @@ def test_keras():
     model.compile("sgd", "mse")
     losses = model.fit(dataset, epochs=2, steps_per_epoch=40, verbose=0).history["loss"]
     assert losses[1] < losses[0]
+
+
+# A pipeline without an end, of which TensorFlow's threads ask for batches ahead until the program has ended.
+ENDLESS = """
+import numpy as np
+import tensorflow as tf
+from gesso import fn, pipeline_def
+from gesso.plugin.tf import DALIDataset, experimental
+
+PLACE = {"batch_size": 8, "num_threads": 2, "device_id": None}
+
+
+@pipeline_def(**PLACE)
+def drawn():
+    return fn.random.uniform(range=(0.0, 1.0), shape=[64, 64, 3])
+
+
+@pipeline_def(**PLACE)
+def fed():
+    return fn.external_source(name="numbers") + fn.random.uniform(shape=[200, 200])
+
+
+def dataset():
+    return DALIDataset(drawn(), tf.float32, (8, 64, 64, 3), **PLACE)
+"""
+PROGRAMS = {
+    "ahead": "batches = iter(dataset().prefetch(8))",
+    "several": "batches = iter(tf.data.Dataset.range(3).interleave(lambda _: dataset(), cycle_length=3, num_parallel_calls=3))",
+    "fed": """
+numbers = tf.data.Dataset.from_tensors(np.float32(1)).repeat()
+made = experimental.DALIDatasetWithInputs(fed(), tf.float32, (8, 200, 200), input_datasets={"numbers": numbers}, **PLACE)
+batches = iter(made.prefetch(8))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("raise SystemExit(3)", 3), ("assert False", 1)])
+def test_a_program_ends_with_batches_under_way(name, end, code):
+    program = "\n".join([ENDLESS, PROGRAMS[name], "for _ in range(3):\n    next(batches)", end])
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr

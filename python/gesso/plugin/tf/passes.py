@@ -10,6 +10,7 @@ from ..._authoring.settings import Settings
 from ..._callbacks.source_group import SourceGroup
 from ..._callbacks.sources import get_callback_from_source
 from ..._tensors.tensor_list import TensorListGPU
+from ..._threads import under_way
 from ...pipeline import Pipeline
 
 _NOT_A_FILE = (
@@ -75,8 +76,15 @@ class Pass:
         self._pipeline = Pipeline.deserialize(file, **settings)
 
     def next(self, fed=None):
-        """The outputs of the next batch; `fed`: name > list of samples. StopIteration at the end of a source."""
-        for name, samples in (fed or {}).items():
+        """The outputs of the next batch; `fed`: name > list of samples. StopIteration at the end of a source, and
+        of the program: TensorFlow's threads ask for batches ahead, and do not know of it."""
+        with under_way.call() as goes_on:
+            if not goes_on:
+                raise StopIteration
+            return self._next(fed or {})
+
+    def _next(self, fed):
+        for name, samples in fed.items():
             self._pipeline.feed_input(name, samples, layout=self._layouts.get(name))
         gathered = [(group, group.next(self._size, 0)) for group in self._groups]
         for group, data in gathered:
