@@ -12,40 +12,48 @@ import time
 _PATIENCE = 10.0
 _BEHIND = 0.1
 
-_was_called = _has_ended = False
+
+class _Calls:
+    """Those of this process."""
+
+    def __init__(self):
+        self._changed, self._count = threading.Condition(), 0
+        self._was_called = self._has_ended = False
+
+    def begin(self):
+        """Counts a call; whether the program goes on."""
+        with self._changed:
+            self._count += 1
+            self._was_called = True
+            return not self._has_ended
+
+    def end(self):
+        """The end of a call."""
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def refuse(self):
+        """The end of the program: refuses what begins now, and waits for what is under way."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.wait_for(lambda: not self._count, _PATIENCE)
+        if self._was_called:
+            time.sleep(_BEHIND)
 
 
-def _begin():
-    """Also in a child by a fork: the calls' threads stay behind."""
-    global _changed, _count
-    _changed, _count = threading.Condition(), 0
-
-
-_begin()
-os.register_at_fork(after_in_child=_begin)
+_calls = _Calls()
+atexit.register(lambda: _calls.refuse())
+# The calls' threads stay behind a fork.
+os.register_at_fork(after_in_child=lambda: _calls.__init__())  # type: ignore[misc]
 
 
 @contextlib.contextmanager
 def call():
     """For the time of a call. Gives whether the program goes on; if it does not, the call should return at once."""
-    global _count, _was_called
-    with _changed:
-        goes_on = not _has_ended
-        _count += 1
-        _was_called = True
+    calls = _calls
+    goes_on = calls.begin()
     try:
         yield goes_on
     finally:
-        with _changed:
-            _count -= 1
-            _changed.notify_all()
-
-
-@atexit.register
-def _end():
-    global _has_ended
-    with _changed:
-        _has_ended = True
-        _changed.wait_for(lambda: not _count, _PATIENCE)
-    if _was_called:
-        time.sleep(_BEHIND)
+        calls.end()
