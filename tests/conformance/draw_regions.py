@@ -20,6 +20,7 @@ NOT_DRAWN = {
     "experimental__MedianBlur": "DALI has it on a GPU only",
     "experimental__Remap": "DALI has it on a GPU only",
     "experimental__inputs__Video": "takes a video for many batches; drawn pipelines run one",
+    "gesso__DecodeAnimation": "DALI does not have it",
     "gesso__EncodeJpeg": "DALI does not have it",
     "gesso__EncodePng": "DALI does not have it",
     "gesso__EncodeWebp": "DALI does not have it",

@@ -356,9 +356,16 @@ fn every_operator_has_cases() {
         .flat_map(|bytes| Pipeline::load(&bytes, Device::Cpu).map(|p| p.operators()).unwrap_or_default())
         .collect();
     // What runs on a GPU only is compared in `tests/gpu`, augmentations that DALI does not have with torchvision
-    // (`tests/python/test_convert_training.py`), encoders with Pillow (`tests/python/test_encoders.py`).
-    let elsewhere =
-        ["gesso__Augment", "gesso__Blur", "gesso__EncodeJpeg", "gesso__EncodePng", "gesso__EncodeWebp"];
+    // (`tests/python/test_convert_training.py`), animations and encoders with Pillow (`test_animations.py` and
+    // `test_encoders.py` there).
+    let elsewhere = [
+        "gesso__Augment",
+        "gesso__Blur",
+        "gesso__DecodeAnimation",
+        "gesso__EncodeJpeg",
+        "gesso__EncodePng",
+        "gesso__EncodeWebp",
+    ];
     let on_host = |op: &&&operator::OpDef| {
         !op.is_input && op.devices.contains(&Device::Cpu) && !elsewhere.contains(&op.name)
     };

@@ -1,4 +1,4 @@
-//! GIF by crate `image`; of an animation the first frame. It must not know other formats.
+//! GIF by crate `image`; as a picture the first frame. It must not know other formats.
 
 use image::ImageDecoder;
 use image::codecs::gif::GifDecoder;
@@ -6,6 +6,7 @@ use image::codecs::gif::GifDecoder;
 use super::color::Luma;
 use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
+use super::frames::{Take, hand_on};
 use super::orientation::Orientation;
 use super::raster::{failed, read_pixels, scratch_limits, truncated_header};
 use super::watched::Watched;
@@ -56,30 +57,49 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     read_pixels(decoder, Luma::Bits14, job, out)
 }
 
+/// All pictures, one after the other.
+pub(super) fn animation(bytes: &[u8], watch: &Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+    hand_on(open(bytes, watch).map_err(failed)?, take)
+}
+
+/// Frames that have begun.
+pub(super) fn frame_count(bytes: &[u8]) -> usize {
+    frames(bytes).count()
+}
+
 /// Most codes that the first frame may have, of which there may be any number for a few pixels.
 pub(super) fn codes(bytes: &[u8]) -> usize {
+    frames(bytes).next().unwrap_or(0)
+}
+
+/// The most codes of each frame, as its blocks say.
+fn frames(bytes: &[u8]) -> impl Iterator<Item = usize> {
     // Behind signature and canvas, of which a bit says that colours follow, stand blocks.
     const HEAD: usize = 13;
     let colors = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << (usize::from(flags & 7) + 1) };
     let mut at = HEAD + bytes.get(10).copied().map_or(0, colors);
-    loop {
-        let is_frame = match bytes.get(at) {
-            Some(0x21) => false,
-            Some(0x2C) => true,
-            _ => return 0,
-        };
-        at += if is_frame { 11 + bytes.get(at + 9).copied().map_or(0, colors) } else { 2 };
-        let first = at;
-        // A code has a bit more than a colour at first, and again when it says that the table is empty.
-        let bits = usize::from(bytes.get(at.saturating_sub(1)).copied().unwrap_or_default()).clamp(1, 12) + 1;
-        while let Some(&length @ 1..) = bytes.get(at) {
-            at += 1 + usize::from(length);
+    std::iter::from_fn(move || {
+        loop {
+            let is_frame = match bytes.get(at) {
+                Some(0x21) => false,
+                Some(0x2C) => true,
+                _ => return None,
+            };
+            at += if is_frame { 11 + bytes.get(at + 9).copied().map_or(0, colors) } else { 2 };
+            let first = at;
+            // A code has a bit more than a colour at first, and again when it says that the table is empty.
+            let bits =
+                usize::from(bytes.get(at.saturating_sub(1)).copied().unwrap_or_default()).clamp(1, 12) + 1;
+            while let Some(&length @ 1..) = bytes.get(at) {
+                at += 1 + usize::from(length);
+            }
+            let last = at;
+            at += 1;
+            if is_frame {
+                return Some(last.saturating_sub(first).saturating_mul(8) / bits);
+            }
         }
-        if is_frame {
-            return (at - first).saturating_mul(8) / bits;
-        }
-        at += 1;
-    }
+    })
 }
 
 fn open<'a>(bytes: &'a [u8], watch: &'a Watch<'a>) -> image::ImageResult<GifDecoder<Watched<'a>>> {
@@ -102,6 +122,8 @@ mod tests {
             file
         };
         assert_eq!([2, 8].map(|bits| codes(&file(bits))), [360 * 8 / 3, 360 * 8 / 9]);
-        assert_eq!(codes(b"GIF89a"), 0);
+        assert_eq!((codes(b"GIF89a"), frame_count(b"GIF89a")), (0, 0));
+        let one = file(2);
+        assert_eq!(frame_count(&[&one[..], &one[13..], b"\x3B"].concat()), 2);
     }
 }

@@ -26,12 +26,14 @@
 //! - BMP: 16 bits without masks, more headers of OS/2, and alpha are decoded; colour masks are read in every header.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
 
+mod animation;
 mod avif;
 mod black;
 mod bmp;
 mod color;
 mod effort;
 mod format;
+mod frames;
 mod gif;
 mod heic;
 mod heif;
@@ -57,6 +59,7 @@ use crate::error::{Context, Error, Result};
 use crate::tensor::DType;
 use crate::{faults, limits};
 
+pub use animation::{ANIMATED_PIXEL, AnimationInfo, probe_animation};
 pub use color::Scaling;
 pub use effort::effort;
 pub use jpeg::{JpegDecoder, Vectors};

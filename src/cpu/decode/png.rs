@@ -9,11 +9,13 @@ use image::codecs::png::PngDecoder;
 use super::color::Luma;
 use super::effort::{Cost, Measures};
 use super::format::ImageFormat;
+use super::frames::{Take, hand_on};
 use super::orientation::{Orientation, exif_block, from_exif_block};
 use super::profile::{MAX_BYTES, Profile, SRGB_POINTS, too_long};
 use super::raster::{failed, read_pixels, scratch_limits};
 use super::watched::Watched;
 use super::{Header, Job};
+use crate::deadline::Watch;
 use crate::error::{Error, Result};
 
 const SIGNATURE_BYTES: usize = 8;
@@ -41,6 +43,9 @@ struct Chunks {
     header: Header,
     complete: bool,
     count: usize,
+    /// Pictures that an animation says it has, and those whose chunks are there.
+    told: Option<usize>,
+    frames: usize,
 }
 
 fn chunks(bytes: &[u8]) -> Result<Chunks> {
@@ -70,6 +75,7 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
     };
     let mut turn = Orientation::default();
     let (mut complete, mut count) = (false, 0);
+    let (mut told, mut frames) = (None, 0);
     let mut at = SIGNATURE_BYTES;
     // Metadata may follow the pixels, so all chunks are looked at; their number is bounded by the input's length.
     while let Some((kind, length)) = chunk(at) {
@@ -86,6 +92,11 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
                 let block = bytes.get(body..body + length).filter(|block| exif_block(block).is_none());
                 turn = block.map_or(turn, from_exif_block);
             }
+            b"acTL" => {
+                told =
+                    bytes.get(body..).and_then(<[u8]>::first_chunk).map(|&n| u32::from_be_bytes(n) as usize)
+            }
+            b"fcTL" => frames += 1,
             _ => {}
         }
         at = end;
@@ -98,7 +109,7 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
         orientation: turn,
         halves: false,
     };
-    Ok(Chunks { header, complete, count })
+    Ok(Chunks { header, complete, count, told, frames })
 }
 
 /// Reads a header.
@@ -174,6 +185,25 @@ fn profile(bytes: &[u8]) -> Result<Option<Profile<'_>>> {
 /// How many chunks there are, of which each takes its time.
 pub(super) fn chunk_count(bytes: &[u8]) -> usize {
     chunks(bytes).map_or(0, |chunks| chunks.count)
+}
+
+/// How many pictures an animation has; `None` of a file that is none.
+///
+/// # Errors
+/// A number that is not that of the pictures.
+pub(super) fn frame_count(bytes: &[u8]) -> Result<Option<usize>> {
+    match chunks(bytes)? {
+        Chunks { told: Some(told), frames, .. } if told != frames => Err(Error::invalid(format!(
+            "damaged: an animation of {told} pictures, of which {frames} are there"
+        ))),
+        Chunks { told, .. } => Ok(told),
+    }
+}
+
+/// All pictures of an animation, one after the other.
+pub(super) fn animation(bytes: &[u8], watch: &Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+    let decoder = PngDecoder::with_limits(Watched::new(bytes, watch), scratch_limits()).map_err(failed)?;
+    hand_on(decoder.apng().map_err(failed)?, take)
 }
 
 /// Decodes what `job` asks for to `out`, whose size was checked.

@@ -1,4 +1,6 @@
-//! WebP by libwebp; of an animation the first frame. It must not know other formats.
+//! WebP by libwebp; as a picture the first frame of an animation. It must not know other formats.
+
+mod animation;
 
 use std::borrow::Cow;
 
@@ -12,14 +14,13 @@ use super::picture::{Picture, Samples};
 use super::profile::Profile;
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
-use crate::memory::zeroed;
+pub(super) use animation::{animation, frame_count};
 
 /// Where the first chunk is.
 const CHUNKS_AT: usize = 12;
 
-/// Bytes of a chunk's name and length, and of a frame's place, size and flags before its own chunks.
+/// Bytes of a chunk's name and length.
 const CHUNK_HEADER: usize = 8;
-const FRAME_HEADER: usize = 16;
 
 /// Nanoseconds for each pixel of a lossy one, which takes longer than others.
 const PIXEL: f64 = 17.0;
@@ -65,21 +66,23 @@ fn channels(features: &BitstreamFeatures) -> usize {
     if features.has_alpha() { 4 } else { 3 }
 }
 
+/// Names and contents of the chunks that are whole.
+fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
+    let mut rest = bytes.get(CHUNKS_AT..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (name, behind) = rest.split_first_chunk::<4>()?;
+        let (size, behind) = behind.split_first_chunk::<4>()?;
+        let size = u32::from_le_bytes(*size) as usize;
+        let body = behind.get(..size)?;
+        // Chunks are padded to an even size.
+        rest = behind.get(size.next_multiple_of(2)..).unwrap_or_default();
+        Some((name, body))
+    })
+}
+
 /// The contents of the first chunk of this name, if all of them are there.
 fn chunk<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
-    let mut at = CHUNKS_AT;
-    loop {
-        let &[a, b, c, d, s0, s1, s2, s3] = bytes.get(at..at.checked_add(CHUNK_HEADER)?)? else {
-            return None;
-        };
-        let size = u32::from_le_bytes([s0, s1, s2, s3]) as usize;
-        let body = at + CHUNK_HEADER;
-        if &[a, b, c, d] == name {
-            return bytes.get(body..body + size);
-        }
-        // Chunks are padded to an even size.
-        at = body + size.next_multiple_of(2);
-    }
+    chunks(bytes).find(|(found, _)| *found == name).map(|(_, body)| body)
 }
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
@@ -88,7 +91,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     let features = features(bytes)?;
     let channels = channels(&features);
     if features.has_animation() {
-        let canvas = first_frame(bytes, job, channels)?;
+        let canvas = animation::first_frame(bytes, job.info.stored_size(), channels)?;
         return write(&canvas, channels, job, out);
     }
     let image = pixels(bytes, bytes)?;
@@ -108,38 +111,6 @@ fn pixels(image: &[u8], bytes: &[u8]) -> Result<WebPImage> {
         }
         _ => Error::invalid("damaged: libwebp cannot decode it"),
     })
-}
-
-/// The first frame of an animation where it lies in the picture, which is 0 and transparent around it.
-fn first_frame(bytes: &[u8], job: &Job<'_>, channels: usize) -> Result<Vec<u8>> {
-    let frame = chunk(bytes, b"ANMF").and_then(|frame| frame.split_at_checked(FRAME_HEADER));
-    let (place, image) = frame.ok_or_else(|| Error::invalid("truncated: the first frame is not complete"))?;
-    let number = |at: usize| u32::from_le_bytes([place[at], place[at + 1], place[at + 2], 0]) as usize;
-    let (x, y) = (2 * number(0), 2 * number(3));
-    let frame = features(image)?;
-    let [frame_width, frame_height] = [frame.width() as usize, frame.height() as usize];
-    let (width, height) = job.info.stored_size();
-    if (frame_width, frame_height) != (number(6) + 1, number(9) + 1)
-        || x + frame_width > width
-        || y + frame_height > height
-    {
-        return Err(Error::invalid(format!(
-            "damaged: a frame of {frame_width} x {frame_height} pixels at ({x}, {y}) in a picture of {width} x {height}"
-        )));
-    }
-    let decoded = pixels(image, bytes)?;
-    let stored = if decoded.is_alpha() { 4 } else { 3 };
-    let mut canvas = zeroed(width * height * channels)?;
-    let rows = canvas.chunks_exact_mut(width * channels).skip(y);
-    for (row, from) in rows.zip(decoded.chunks_exact(frame_width * stored)) {
-        let pixels = row[x * channels..].chunks_exact_mut(channels);
-        for (to, from) in pixels.zip(from.chunks_exact(stored)) {
-            let [r, g, b, ..] = *from else { continue };
-            let alpha = from.get(3).copied().unwrap_or(u8::MAX);
-            to.copy_from_slice(&[r, g, b, alpha][..channels]);
-        }
-    }
-    Ok(canvas)
 }
 
 /// Writes what `job` asks for of a picture of so many `channels`.

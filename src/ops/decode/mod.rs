@@ -1,5 +1,6 @@
 //! Encoded images, videos, arrays and blocks to tensors.
 
+pub(super) mod decode_animation;
 pub(super) mod decode_resize;
 pub(super) mod decoders_image;
 pub(super) mod decoders_image_crop;
@@ -15,6 +16,7 @@ use super::table::{Bound, Row};
 
 /// The operators of the family, in the order of their modules, and what bounds their work.
 pub(super) const OPERATORS: &[Row] = &[
+    (&decode_animation::DEF, Bound::Decodes),
     (&decoders_image::DEF, Bound::Decodes),
     (&decoders_image_crop::DEF, Bound::Decodes),
     (&decoders_image_slice::DEF, Bound::Decodes),

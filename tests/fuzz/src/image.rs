@@ -1,6 +1,9 @@
 //! Encoded images of all formats: the first bytes choose what is asked for, the rest is the file.
 
-use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, Window, output_shape, probe};
+use gesso::cpu::decode::{
+    ColorSpace, Conditions, DecodeOptions, Decoder, Window, output_shape, probe, probe_animation,
+};
+use gesso::deadline::Watch;
 use gesso::tensor::DType;
 
 use crate::bytes::Bytes;
@@ -11,7 +14,22 @@ const MAX_PIXELS: usize = 1 << 20;
 pub(crate) fn run(input: &[u8]) {
     let mut bytes = Bytes::new(input);
     let options = options(&mut bytes);
-    decode(bytes, options, &Decoder::new());
+    let rest = bytes.rest();
+    decode(Bytes::new(rest), options, &Decoder::new());
+    animation(Bytes::new(rest));
+}
+
+/// All pictures of the file.
+fn animation(mut bytes: Bytes<'_>) {
+    let alpha = bytes.once_in(2);
+    let file = bytes.rest();
+    let Ok(info) = probe_animation(file) else { return };
+    if info.frames * info.width * info.height > MAX_PIXELS {
+        return;
+    }
+    let mut out = vec![0; info.frames * info.width * info.height * if alpha { 4 } else { 3 }];
+    let conditions = Conditions { watch: &Watch::forever(), pool: None };
+    let _ = Decoder::new().decode_animation(conditions, file, &info, alpha, &mut out);
 }
 
 /// What is asked for.
