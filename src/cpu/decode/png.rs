@@ -93,8 +93,8 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
                 turn = block.map_or(turn, from_exif_block);
             }
             b"acTL" => {
-                told =
-                    bytes.get(body..).and_then(<[u8]>::first_chunk).map(|&n| u32::from_be_bytes(n) as usize)
+                let number = bytes.get(body..).and_then(<[u8]>::first_chunk);
+                told = number.map(|&number| u32::from_be_bytes(number) as usize);
             }
             b"fcTL" => frames += 1,
             _ => {}
