@@ -30,6 +30,18 @@ impl Image<'_> {
     /// # Errors
     /// When it has no pixels, longer sides, other numbers of channels, or bytes that are not those of its pixels.
     fn check(&self, name: &str, longest: usize, channels: &[usize]) -> Result<()> {
+        self.check_sides(name, longest, channels)?;
+        let expected = self.height * self.width * self.channels * self.width_of_sample;
+        if self.bytes.len() != expected {
+            return Err(Error::internal(format!(
+                "an image of {} bytes, expected {expected}",
+                self.bytes.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_sides(&self, name: &str, longest: usize, channels: &[usize]) -> Result<()> {
         let &Self { height, width, channels: found, .. } = self;
         if height == 0 || width == 0 || height.max(width) > longest {
             return Err(Error::invalid(format!(
@@ -41,19 +53,18 @@ impl Image<'_> {
                 "an image of {found} channels cannot be a {name}, expected one of {channels:?}"
             )));
         }
-        let expected = height * width * found * self.width_of_sample;
-        if self.bytes.len() != expected {
-            return Err(Error::internal(format!(
-                "an image of {} bytes, expected {expected}",
-                self.bytes.len()
-            )));
-        }
         Ok(())
+    }
+
+    /// # Errors
+    /// Invalid, when it has sides or channels that no JPEG has, wherever its bytes are.
+    pub fn check_for_jpeg(&self) -> Result<()> {
+        self.check_sides("JPEG", MAX_JPEG_SIDE, &[1, 3])
     }
 }
 
 /// How chroma of a JPEG is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subsampling {
     /// As often as luma.
     S444,
@@ -64,7 +75,7 @@ pub enum Subsampling {
 }
 
 /// How a JPEG is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Jpeg {
     /// 1 to 100.
     pub quality: i32,
@@ -105,6 +116,86 @@ pub fn jpeg(image: &Image<'_>, how: &Jpeg) -> Result<Vec<u8>> {
     };
     compress()
         .map_err(|error: turbojpeg::Error| Error::invalid(format!("the image cannot be a JPEG: {error}")))
+}
+
+/// What a JPEG begins with, and what that says of what follows.
+#[derive(Debug, Clone)]
+pub struct JpegHead {
+    /// Everything before the coded blocks, of an image of one pixel.
+    pub bytes: Vec<u8>,
+    /// Where among them the height and the width are, of two bytes each.
+    pub sides_at: usize,
+    /// Divisors of coefficients, in their order in the file: of luma and, in a file of colours, of chroma.
+    pub steps: Vec<[u8; 64]>,
+    /// Codes of luma and chroma, as [`JpegCodes`] has them.
+    pub codes: Vec<JpegCodes>,
+}
+
+/// The codes of a component: for the sizes of means, and for coefficients, by 16 times the zeros before one and its
+/// size. Each is its bits and how many these are; 0 of what has none.
+#[derive(Debug, Clone)]
+pub struct JpegCodes {
+    /// Of means.
+    pub means: [(u16, u8); 16],
+    /// Of coefficients.
+    pub coefficients: [(u16, u8); 256],
+}
+
+/// The codes that a segment's table stands for: how many there are of each length, then what they are of.
+fn codes<const N: usize>(table: &[u8]) -> Option<[(u16, u8); N]> {
+    let (counts, mut symbols) = (table.get(..16)?, table.get(16..)?.iter());
+    let (mut found, mut next) = ([(0, 0); N], 0_u16);
+    for (length, &count) in (1..).zip(counts) {
+        for _ in 0..count {
+            *found.get_mut(usize::from(*symbols.next()?))? = (next, length);
+            next = next.wrapping_add(1);
+        }
+        next = next.wrapping_shl(1);
+    }
+    Some(found)
+}
+
+impl JpegHead {
+    /// The head of files of so many channels.
+    ///
+    /// # Errors
+    /// Those of [`jpeg`]; internal, for a head that is not of such a file.
+    pub fn new(channels: usize, how: &Jpeg) -> Result<Self> {
+        let image =
+            Image { bytes: &[0; 3][..channels.min(3)], height: 1, width: 1, channels, width_of_sample: 1 };
+        let file = jpeg(&image, how)?;
+        Self::of(&file).ok_or_else(|| Error::internal("the head of a JPEG is another than expected"))
+    }
+
+    fn of(file: &[u8]) -> Option<Self> {
+        const TABLES: u8 = 0xDB;
+        const FRAME: u8 = 0xC0;
+        const CODES: u8 = 0xC4;
+        const SCAN: u8 = 0xDA;
+        let (mut at, mut sides_at, mut steps) = (2, None, Vec::new());
+        let (mut means, mut coefficients) = (Vec::new(), Vec::new());
+        loop {
+            let &[0xFF, marker, high, low] = file.get(at..at + 4)? else { return None };
+            let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
+            let body = file.get(at + 4..end)?;
+            match (marker, body) {
+                // A byte says which table this is: they come in their order.
+                (TABLES, [_, table @ ..]) => steps.push(table.try_into().ok()?),
+                // Of codes it says, in addition, of what.
+                (CODES, [kind, table @ ..]) if kind >> 4 == 0 => means.push(codes(table)?),
+                (CODES, [_, table @ ..]) => coefficients.push(codes(table)?),
+                (FRAME, [8, ..]) => sides_at = Some(at + 5),
+                _ => {}
+            }
+            at = end;
+            if marker == SCAN {
+                break;
+            }
+        }
+        let pairs = means.into_iter().zip(coefficients);
+        let codes = pairs.map(|(means, coefficients)| JpegCodes { means, coefficients }).collect();
+        Some(Self { bytes: file.get(..at)?.to_vec(), sides_at: sides_at?, steps, codes })
+    }
 }
 
 /// `image`, of gray or colours, with alpha or without, as a PNG; `level` is 0, stored, to 9, smallest.

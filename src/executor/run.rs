@@ -83,6 +83,7 @@ pub(super) fn run_on_device<'r>(
     sink: &mut dyn OutputSink<'r>,
     landings: &mut Vec<Landing<'r>>,
 ) -> Result<Vec<Batch<'r>>> {
+    operator.work_ahead_on_gpu(&mut cx, &inputs)?;
     let descs = setup(operator, &inputs, step)?;
     if inputs.failures().all_failed() {
         return without_bytes(descs);

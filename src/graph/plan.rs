@@ -105,11 +105,14 @@ impl Plan {
         Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers })
     }
 
-    /// Whether `step` brings a value from the device to the host in the middle of a batch.
+    /// Whether `step` brings a value, or what is known of one, from the device to the host in the middle of a batch.
     pub fn reads_back(&self, step: &Step) -> bool {
         let node = &self.graph.nodes[step.node];
         let to_host = node.outputs.iter().any(|&id| self.graph.value(id).device == Device::Cpu);
-        matches!(node.kind, NodeKind::Transfer) && to_host
+        match node.kind {
+            NodeKind::Transfer => to_host,
+            _ => !to_host && node.first().is_some_and(|def| def.sizes_by_work),
+        }
     }
 
     /// A fresh set of operators for one instance.

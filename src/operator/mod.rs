@@ -56,6 +56,12 @@ pub trait Operator: Send {
         Ok(())
     }
 
+    /// The same on a device, for an operator with [`OpDef::sizes_by_work`]: records what makes its outputs, runs it and
+    /// keeps what it made.
+    fn work_ahead_on_gpu(&mut self, _cx: &mut GpuCx<'_>, _inputs: &Inputs<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// Types and shapes of the outputs for this batch, from shapes and argument values only; never from pixels.
     /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
@@ -246,6 +252,9 @@ pub struct OpDef {
     /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than
     /// once.
     pub copies_input: InputSet,
+    /// Whether on a device, too, only the work itself tells how large outputs become: the batch is waited for there in
+    /// its middle, and what steps before have to mend is mended first.
+    pub sizes_by_work: bool,
     /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be
     /// known before.
     pub mixes_samples: fn(&Args) -> bool,
@@ -289,6 +298,7 @@ impl OpDef {
         reads_in_place: InputSet::None,
         encoded: None,
         copies_input: InputSet::None,
+        sizes_by_work: false,
         mixes_samples: |_| false,
         sequences: false,
         splits_inputs: false,

@@ -75,6 +75,7 @@ static unsigned __brev(unsigned bits) {
   return result;
 }
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
+static unsigned __clz(unsigned bits) { return bits ? __builtin_clz(bits) : 32; }
 static unsigned __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 // One thread runs at a time, so nothing comes between; the exchange says that it is meant so.

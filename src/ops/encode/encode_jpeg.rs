@@ -1,15 +1,17 @@
 //! `gesso__EncodeJpeg`: images to JPEGs, the bytes that libjpeg-turbo writes.
 
+use super::encode_jpeg_on_device::{OnBoth, kernels};
 use super::{Encode, Encoder};
 use crate::cpu::encode::{self, Image, Jpeg, Subsampling};
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs};
-use crate::tensor::DType;
+use crate::tensor::{DType, Device};
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "gesso__EncodeJpeg",
     doc: "Images, gray or RGB, as JPEG files: bytes of another number for each",
+    devices: &[Device::Cpu, Device::Gpu],
     args: &[
         ArgSpec::int("quality", "of the file, 1 to 100").tensor().or_int(75),
         ArgSpec::string("subsampling", "of chroma: `4:4:4`, `4:2:2` or `4:2:0`").or_string("4:2:0"),
@@ -19,6 +21,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_bool(false),
     ],
     build: &build,
+    kernels: &[kernels],
+    sizes_by_work: true,
     ..OpDef::BASE
 };
 
@@ -40,7 +44,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     };
     let (optimize, progressive) = (args.bool("optimize")?, args.bool("progressive")?);
     let how = Jpeg { quality: 0, subsampling, optimize, progressive };
-    Ok(Box::new(Encode::new(EncodeJpeg { quality: args.arg("quality")?, how })))
+    Ok(Box::new(OnBoth::new(Encode::new(EncodeJpeg { quality: args.arg("quality")?, how }))))
 }
 
 impl Encoder for EncodeJpeg {

@@ -2,6 +2,7 @@
 //! Python they are in `fn.gesso`. Each gives its settings; what they share is here.
 
 mod encode_jpeg;
+mod encode_jpeg_on_device;
 mod encode_png;
 mod encode_webp;
 
@@ -60,7 +61,14 @@ impl<E> Encode<E> {
     }
 }
 
-/// The image that a sample is.
+/// Checks the types and layouts of the images.
+fn check<E: Encoder>(inputs: &Inputs<'_>) -> Result<()> {
+    let desc = inputs.desc(0)?;
+    dtypes::accepted("images", desc.dtype, E::DTYPES)?;
+    layouts::of_batch(desc, &LAYOUTS).map(drop)
+}
+
+/// The image that a sample is, without its bytes where they are on a device.
 fn image<'a>(sample: &SampleInputs<'a>) -> Result<Image<'a>> {
     let view = sample.input(0)?;
     let [height, width, ref channels @ ..] = view.shape[..] else {
@@ -78,9 +86,7 @@ impl<E: Encoder> Operator for Encode<E> {
     }
 
     fn work_ahead(&mut self, cx: &CpuCx<'_>, inputs: &Inputs<'_>) -> Result<()> {
-        let desc = inputs.desc(0)?;
-        dtypes::accepted("images", desc.dtype, E::DTYPES)?;
-        layouts::of_batch(desc, &LAYOUTS)?;
+        check::<E>(inputs)?;
         let encoder = &self.encoder;
         let mut jobs =
             inputs.map(|sample| Ok(Some((image(&sample)?, encoder.settings(&sample)?, sample.index))));
