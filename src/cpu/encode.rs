@@ -249,3 +249,36 @@ pub fn webp(image: &Image<'_>, how: &WebP) -> Result<Vec<u8>> {
         .map(|file| file.to_vec())
         .map_err(|error| Error::invalid(format!("the image cannot be a WebP: {error:?}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn how(quality: i32) -> Jpeg {
+        Jpeg { quality, subsampling: Subsampling::S420, optimize: false, progressive: false }
+    }
+
+    #[test]
+    fn a_head_says_what_follows() {
+        let image = Image { bytes: &[90; 7 * 9 * 3], height: 7, width: 9, channels: 3, width_of_sample: 1 };
+        let file = jpeg(&image, &how(90)).unwrap();
+        let mut head = JpegHead::new(3, &how(90)).unwrap();
+        head.bytes[head.sides_at..head.sides_at + 4].copy_from_slice(&[0, 7, 0, 9]);
+        assert_eq!(head.bytes, file[..head.bytes.len()]);
+        // Of the tables that T.81 recommends, at a fifth of their size.
+        assert_eq!((head.steps[0][0], head.steps[1][63]), (3, 20));
+        let [luma, chroma] = &head.codes[..] else { panic!("{} codes", head.codes.len()) };
+        assert_eq!((luma.means[0], chroma.means[11]), ((0, 2), (0x7FE, 11)));
+        assert_eq!((luma.coefficients[0], chroma.coefficients[0xF0]), ((0xA, 4), (0x3FA, 10)));
+        assert_eq!((luma.means[12], chroma.coefficients[0xFB]), ((0, 0), (0, 0)));
+        let gray = JpegHead::new(1, &how(1)).unwrap();
+        assert_eq!((gray.steps.len(), gray.codes.len(), gray.steps[0][63]), (1, 1, 255));
+    }
+
+    #[test]
+    fn what_ends_early_has_no_head() {
+        let head = JpegHead::new(3, &how(50)).unwrap().bytes;
+        assert!(JpegHead::of(&head).is_some());
+        assert!((0..head.len()).all(|end| JpegHead::of(&head[..end]).is_none()));
+    }
+}

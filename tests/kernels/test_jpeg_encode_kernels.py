@@ -1,7 +1,5 @@
-"""The kernels that encode JPEGs, on the host: files are those of libjpeg-turbo, byte for byte, as `fn.gesso.encode_jpeg`
-writes them on a CPU."""
-
-
+"""The kernels that encode JPEGs, on the host: files are those of libjpeg-turbo, byte for byte, as
+`fn.gesso.encode_jpeg` writes them on a CPU."""
 
 import numpy as np
 import pytest
@@ -143,7 +141,13 @@ def test_sizes(tmp_path, subsampling, channels):
 @pytest.mark.parametrize("subsampling", FACTORS)
 def test_qualities_and_extremes(tmp_path, subsampling):
     qualities = [1, 2, 25, 50, 75, 95, 99, 100]
-    makers = [noise, smooth, checkers, lambda *shape: np.zeros(shape, np.uint8), lambda *shape: np.full(shape, 255, np.uint8)]
+    makers = [
+        noise,
+        smooth,
+        checkers,
+        lambda *shape: np.zeros(shape, np.uint8),
+        lambda *shape: np.full(shape, 255, np.uint8),
+    ]
     images = [make(26, 37, 3) for make in makers for _ in qualities]
     images += [np.repeat(np.repeat(noise(4, 4, 3, seed) // 128 * 255, 8, 0), 8, 1) for seed in range(8)]
     check(tmp_path, images, qualities * (len(makers) + 1), subsampling)
