@@ -56,7 +56,7 @@ def pipeline(batch, workers, device, subsampling):
     """Gesso's encoder, and what brings images to it."""
     pipe = Pipeline(batch, workers, 0 if device == "gpu" else None, prefetch_queue_depth=1)
     with pipe:
-        images = fn.external_source(name="images", layout="HWC", device=device)
+        images = fn.external_source(name="images", layout="HWC", device=device, no_copy=True)
         pipe.set_outputs(fn.gesso.encode_jpeg(images, quality=QUALITY, subsampling=subsampling))
     pipe.build()
     return pipe
