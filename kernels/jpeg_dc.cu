@@ -31,6 +31,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Image *rows,
     for (uint32_t i = threadIdx.x; i < image.blocks; i += THREADS) p.dcs[image.first_block + i] = 0;
     return;
   }
+  // The values of a progressive image are there.
+  if (image.pieces == 0) return;
   const uint32_t mcu_blocks = image.mcu_blocks, mcus = image.blocks / mcu_blocks;
   // All segments but the last have as many blocks.
   const uint32_t interval = image.segments > 1 ? p.segments[image.first_segment + 1].first_block / mcu_blocks : mcus;

@@ -315,6 +315,14 @@ pub const MAX_SM_SIDE: usize = 65_500;
 /// Bytes of a JPEG's scan that the device's SMs decode: they count bits in 28 bits, some beyond the end.
 pub const MAX_SM_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
+/// Scans of a progressive JPEG that the device's SMs decode (encoders write about ten): a block of threads counts what
+/// each has done. Files of more are for the host.
+pub const MAX_SM_SCANS: usize = 32;
+
+/// Pixels of a progressive JPEG that the device's SMs decode. A warp has a whole scan, which takes long for a large
+/// picture, and a file of few bytes may have one. The host decodes larger ones.
+pub const MAX_SM_PROGRESSIVE_PIXELS: usize = 1 << 24;
+
 /// Scratch bytes on a device for the JPEGs that its cores decode at a time, of one batch, with their pixels where these
 /// are read at once. A batch that needs more is decoded in groups; an image that does is decoded elsewhere.
 pub const MAX_SM_SCRATCH_BYTES: usize = 16 << 30;

@@ -29,10 +29,14 @@ constexpr uint32_t SKIP_THREADS = 192;
 constexpr uint32_t SCAN_THREADS = 1024;
 constexpr uint32_t DECODE_THREADS = 128;
 constexpr uint32_t PIXELS_THREADS = 256;
+// A warp for each of the ten scans that encoders write of an image in colour.
+constexpr uint32_t PROGRESSIVE_THREADS = 320;
+// Scans of an image, at most.
+constexpr uint32_t MAX_PASSES = 32;
 
 struct Task {
   uint32_t image;
-  uint32_t first;  // Its first piece, MCU, block of a component or strip of pixels.
+  uint32_t first;  // Its first piece, MCU, block of a component, strip of pixels or scan.
   uint32_t count;  // How many of them.
   uint32_t component;
 };
@@ -45,7 +49,7 @@ struct Image {
   uint32_t first_segment;  // In the tables of the batch.
   uint32_t segments;
   uint32_t first_piece;
-  uint32_t pieces;
+  uint32_t pieces;  // 0: a progressive image, whose scans jpeg_progressive decodes.
   uint32_t piece_bits;
   uint32_t guesses;
   uint32_t first_block;
@@ -121,6 +125,22 @@ struct Plane {
 };
 static_assert(sizeof(Plane) == 40, "Plane has another size in Rust");
 
+struct Pass {
+  uint32_t first_segment;  // In the table of the batch.
+  uint32_t segments;
+  uint32_t interval;  // MCUs of every segment but the last.
+  uint32_t across;  // MCUs; of one component alone they are its blocks.
+  uint32_t down;
+  uint32_t components;  // A bit for each component.
+  uint32_t tables[3];  // Tables of the components of the frame.
+  uint32_t waits;  // A bit for each earlier scan of the image that must be ahead.
+  uint8_t first;  // First and last coefficient, in zigzag order.
+  uint8_t last;
+  uint8_t refines;  // Whether bits of coefficients come that are known, and the lowest bit.
+  uint8_t low;
+};
+static_assert(sizeof(Pass) == 44, "Pass has another size in Rust");
+
 struct Params {
   const Image *images;
   const Table *tables;
@@ -135,7 +155,8 @@ struct Params {
   int16_t *dcs;  // Of each block.
   uint32_t *status;  // For each image: 0 when all went well.
   const Plane *planes;
+  const Pass *passes;  // Of all progressive images.
   uint32_t channels;
   uint32_t blue_first;
 };
-static_assert(sizeof(Params) == 112, "Params has another size in Rust");
+static_assert(sizeof(Params) == 120, "Params has another size in Rust");

@@ -9,21 +9,27 @@ from layouts import layout
 WORD = 32
 PADDING = 16
 LAYOUT = layout("jpeg")
-IMAGE, PLANE, SEGMENT, TASK = LAYOUT.Image, LAYOUT.Plane, LAYOUT.Segment, LAYOUT.Task
+IMAGE, PLANE, SEGMENT, TASK, PASS = LAYOUT.Image, LAYOUT.Plane, LAYOUT.Segment, LAYOUT.Task, LAYOUT.Pass
 AHEAD, LUT_BITS, TAIL = LAYOUT.AHEAD, LAYOUT.LUT_BITS, LAYOUT.TAIL
 SKIP_WINDOW_BITS, DECODE_WINDOW_BITS = (WORD * (words - 4) for words in (LAYOUT.SKIP_WINDOW, LAYOUT.DECODE_WINDOW))
 SKIP_THREADS, DECODE_THREADS, PIXEL_BLOCKS = LAYOUT.SKIP_THREADS, LAYOUT.DECODE_THREADS, LAYOUT.PIXELS_THREADS // 8
 PAIRS_BYTES = LAYOUT.Pairs.itemsize
 DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, LAYOUT.GUESSES
 RESTARTS = re.compile(rb"\xff[\xd0-\xd7]")
+# What follows the data of a scan.
+SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
 class Jpeg:
-    """A sequential file of one scan, taken apart."""
+    """A file taken apart: sequential of one scan, or progressive."""
 
     def __init__(self, file):
         self.quantisation, self.huffman, self.interval, at = {}, {}, 0, 2
-        while True:
+        # First bit and bits of each segment, in data without stuffing.
+        self.segments, self.data = [], b""
+        # Of each scan of a progressive file its row, kinds and codes of its tables, and its first segment.
+        self.passes, self.progressive = [], False
+        while file[at + 1] != 0xD9:
             marker, length = file[at + 1], int.from_bytes(file[at + 2 : at + 4], "big")
             payload = file[at + 4 : at + 2 + length]
             at += 2 + length
@@ -36,35 +42,70 @@ class Jpeg:
                     end = 17 + sum(payload[1:17])
                     self.huffman[payload[0]] = (payload[1:17], payload[17:end])
                     payload = payload[end:]
-            elif marker in (0xC0, 0xC1):
+            elif marker in (0xC0, 0xC1, 0xC2):
+                self.progressive = marker == 0xC2
                 self.height, self.width = int.from_bytes(payload[1:3], "big"), int.from_bytes(payload[3:5], "big")
                 # Horizontal and vertical factor, quantisation table.
                 self.components = [
                     (b >> 4, b & 15, q) for _, b, q in (payload[i : i + 3] for i in range(6, len(payload), 3))
                 ]
+                ids = [payload[i] for i in range(6, len(payload), 3)]
+                if len(ids) == 1:
+                    self.components = [(1, 1, self.components[0][2])]
+                self.mcu = tuple(max(component[axis] for component in self.components) for axis in (0, 1))
+                self.grid = (-(-self.width // (8 * self.mcu[0])), -(-self.height // (8 * self.mcu[1])))
+                self.mcus, self.mcu_blocks = self.grid[0] * self.grid[1], sum(h * v for h, v, _ in self.components)
             elif marker == 0xDD:
                 self.interval = int.from_bytes(payload, "big")
             elif marker == 0xDA:
-                selectors = [payload[2 + 2 * i] for i in range(payload[0])]
-                break
-        if len(self.components) == 1:
-            self.components = [(1, 1, self.components[0][2])]
-        self.mcu = tuple(max(component[axis] for component in self.components) for axis in (0, 1))
-        self.grid = (-(-self.width // (8 * self.mcu[0])), -(-self.height // (8 * self.mcu[1])))
-        self.mcus, self.mcu_blocks = self.grid[0] * self.grid[1], sum(h * v for h, v, _ in self.components)
+                end = SCAN_END.search(file, at).start()
+                if self.progressive:
+                    self.add_pass(payload, ids)
+                self.add_segments(file[at:end])
+                at = end
+                if not self.progressive:
+                    break
+        if self.progressive:
+            self.tables, self.pair_of = [], [0] * len(self.components)
+            return
+        selectors = [payload[2 + 2 * i] for i in range(payload[0])]
         pairs = list(dict.fromkeys(selectors))
         self.pair_of = [pairs.index(selector) for selector in selectors]
         pairs = (pairs * 2)[:2]
         self.tables = [
             (kind, self.huffman[key]) for s in pairs for kind, key in (("dc", s >> 4), ("ac", 0x10 | s & 15))
         ]
-        data = file[at : file.rindex(b"\xff\xd9")]
-        # First bit and bits of each segment, in data without stuffing.
-        self.segments, self.data = [], b""
+
+    def add_segments(self, data):
+        """The data of a scan."""
         for part in RESTARTS.split(data) if self.interval else [data]:
             bits = part.replace(b"\xff\x00", b"\xff")
             self.segments.append((8 * len(self.data), 8 * len(bits)))
             self.data += bits + b"\xff" * (PADDING + -len(bits) % 4)
+
+    def add_pass(self, payload, ids):
+        """A progressive scan, by its header."""
+        row, tables = np.zeros((), PASS), {}
+        first, last, bits = payload[-3:]
+        parts = [(ids.index(payload[1 + 2 * i]), payload[2 + 2 * i]) for i in range(payload[0])]
+        for component, selector in parts:
+            row["components"] |= 1 << component
+            if first:
+                tables[component] = ("band", self.huffman[0x10 | selector & 15])
+            elif not bits >> 4:
+                tables[component] = ("dc", self.huffman[selector >> 4])
+        row["across"], row["down"] = self.grid
+        if len(parts) == 1:
+            own, sides = self.components[parts[0][0]], (self.width, self.height)
+            row["across"], row["down"] = (-(-sides[i] * own[i] // (8 * self.mcu[i])) for i in (0, 1))
+        mcus = int(row["across"]) * int(row["down"])
+        row["interval"] = self.interval or mcus
+        row["segments"] = -(-mcus // int(row["interval"]))
+        row["first"], row["last"], row["refines"], row["low"] = first, last, bits >> 4 > 0, bits & 15
+        for number, (earlier, *_) in enumerate(self.passes):
+            if earlier["components"] & row["components"] and earlier["first"] <= last and first <= earlier["last"]:
+                row["waits"] |= 1 << number
+        self.passes.append((row, tables, len(self.segments)))
 
 
 def lookup(kind, counts, symbols):
@@ -77,7 +118,7 @@ def lookup(kind, counts, symbols):
             bases[length - 11] = place - code
         for symbol in symbols[place : place + counts[length - 1]]:
             run, size = symbol >> 4, symbol & 15
-            advance = 1 if kind == "dc" else run + 1 if size else 16 if run == 15 else 64
+            advance = run if kind == "band" else 1 if kind == "dc" else run + 1 if size else 16 if run == 15 else 64
             entries[place] = length | size << 5 | advance << 9
             by_bits[code << 16 - length : code + 1 << 16 - length] = entries[place]
             place, code = place + 1, code + 1
@@ -164,9 +205,16 @@ def tables_of(jpegs, bits, guesses, views=None):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be."""
     images, views = np.zeros(len(jpegs), IMAGE), views or [View(jpeg) for jpeg in jpegs]
     segments, data, lookups, values = [], b"", {}, {}
-    planes, samples = [], 0
+    planes, samples, passes = [], 0, []
     pieces = blocks = pixels = 0
-    tasks = {"pairs": [], "guess": [], "decode": [], "pixels": [], "planes": [], "upsample": []}
+    tasks = {"pairs": [], "guess": [], "decode": [], "progressive": [], "pixels": [], "planes": [], "upsample": []}
+
+    def place_of(kind, table):
+        made = lookup(kind, *table)
+        if made not in lookups and kind != "band":
+            tasks["pairs"].append((len(lookups), int(kind == "ac"), 0, 0))
+        return lookups.setdefault(made, len(lookups))
+
     for number, (jpeg, image, view) in enumerate(zip(jpegs, images, views)):
         data += bytes(-len(data) % 16)
         image["data"], image["words"] = len(data), len(jpeg.data) // 4
@@ -176,15 +224,20 @@ def tables_of(jpegs, bits, guesses, views=None):
         own = 0
         for place, (first, length) in enumerate(jpeg.segments):
             segments.append((first, length, own, place * jpeg.interval * jpeg.mcu_blocks))
-            own += max(1, -(-length // size))
+            own += 0 if jpeg.progressive else max(1, -(-length // size))
         image["first_piece"], image["pieces"], image["first_block"] = pieces, own, blocks
         image["blocks"] = jpeg.mcus * jpeg.mcu_blocks
         pieces, blocks = pieces + own, blocks + jpeg.mcus * jpeg.mcu_blocks
+        if jpeg.progressive:
+            tasks["progressive"].append((number, len(passes), len(jpeg.passes), 0))
         for place, (kind, table) in enumerate(jpeg.tables):
-            made = lookup(kind, *table)
-            if made not in lookups:
-                tasks["pairs"].append((len(lookups), int(kind == "ac"), 0, 0))
-            image["tables"][place] = lookups.setdefault(made, len(lookups))
+            image["tables"][place] = place_of(kind, table)
+        for row, tables, first_segment in jpeg.passes:
+            row = row.copy()
+            row["first_segment"] = image["first_segment"] + first_segment
+            for component, (kind, table) in tables.items():
+                row["tables"][component] = place_of(kind, table)
+            passes.append(row)
         first = 0
         for i, (across, down, table) in enumerate(jpeg.components):
             image["first"][i], image["across"][i] = first, across
@@ -236,6 +289,6 @@ def tables_of(jpegs, bits, guesses, views=None):
     segments = rows_of(SEGMENT, "first_bit bits first_piece first_block", segments)
     arrays = [images, segments, b"".join(lookups), b"".join(values), data]
     arrays += [rows_of(TASK, "image first count component", rows) for rows in tasks.values()]
-    arrays.append(np.array(planes, PLANE))
+    arrays += [np.array(planes, PLANE), np.array(passes, PASS)]
     arrays.append(np.array([pieces, blocks, samples, pixels], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

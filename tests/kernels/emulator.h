@@ -195,6 +195,14 @@ UNCHECKED static unsigned __ballot_sync(unsigned, bool value) {
   meet();
   return bits;
 }
+// What one thread has written before its fence, another sees behind its own.
+static char fence_orders;
+static void __threadfence_block() {
+  acquire(&fence_orders);
+  release(&fence_orders);
+}
+// Lets others run.
+UNCHECKED static void __nanosleep(unsigned) { stop(READY, nullptr); }
 static bool __any_sync(unsigned mask, bool value) { return __ballot_sync(mask, value) != 0; }
 
 // Lets those go on who wait for `barrier` when none of them still runs.
@@ -236,6 +244,7 @@ UNCHECKED static void launch(unsigned blocks, unsigned threads, std::function<vo
         swapcontext(&scheduler, &fibers[i].context);
       }
       more = false;
+      for (unsigned i = 0; i < threads; i++) more |= fibers[i].state == READY;
       for (unsigned warp = 0; warp < threads; warp += 32) more |= open_barrier(warp, 32, AT_WARP_BARRIER);
       more = more || open_barrier(0, threads, AT_BLOCK_BARRIER);
     }

@@ -3,7 +3,7 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks
-// of pairs, of guess and link, of decode, of pixels, of planes, of upsample, planes, and four numbers (8 bytes):
+// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and four numbers (8 bytes):
 // pieces, blocks, bytes of samples and of pixels. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
@@ -12,10 +12,10 @@
 
 int main(int, char **arguments) {
   FILE *input = fopen(arguments[1], "rb");
-  std::vector<char> arrays[13];
+  std::vector<char> arrays[15];
   for (auto &array : arrays) array = read(input);
   fclose(input);
-  auto &[images_in, segments, tables, quantisation, data, pairs, guesses, decodes, pixels, planes, upsamples, planes_in, sizes] = arrays;
+  auto &[images_in, segments, tables, quantisation, data, pairs, guesses, decodes, progressive, pixels, planes, upsamples, planes_in, passes, sizes] = arrays;
   unsigned long long counts[4];
   memcpy(counts, sizes.data(), sizeof counts);
   const auto [pieces, blocks, sample_bytes, pixel_bytes] = counts;
@@ -38,6 +38,7 @@ int main(int, char **arguments) {
   p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
   p.passed = room<uint16_t>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
   p.coefficients = room<int16_t>(blocks * 64), p.dcs = room<int16_t>(blocks), p.status = status.data(), p.channels = 3, p.planes = components;
+  p.passes = copied<Pass>(passes);
 
   const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
     const Task *rows = copied<Task>(tasks);
@@ -49,6 +50,7 @@ int main(int, char **arguments) {
   over(guesses, SKIP_THREADS, link::jpeg_link);
   launch(count, SCAN_THREADS, [&] { resolve::jpeg_resolve(images, count, p); });
   over(decodes, DECODE_THREADS, decode::jpeg_decode);
+  over(progressive, PROGRESSIVE_THREADS, progressive_of::jpeg_progressive);
   launch(count, SCAN_THREADS, [&] { dc_of::jpeg_dc(images, count, p); });
   over(pixels, PIXELS_THREADS, pixels_of::jpeg_pixels);
   over(planes, PIXELS_THREADS, planes_of::jpeg_planes);

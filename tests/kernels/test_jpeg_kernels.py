@@ -4,6 +4,8 @@ files; these need no device."""
 
 import io
 import os
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ STAGES = {
     "link": "link",
     "resolve": "resolve",
     "decode": "decode",
+    "progressive": "progressive_of",
     "dc": "dc_of",
     "pixels": "pixels_of",
 }
@@ -285,4 +288,92 @@ def test_damage_stays_with_its_image(emulator):
         for i in set(range(len(jpegs))) - set(harmed):
             assert status[i] == FINE and np.array_equal(found[i], expected[seed % 4][i]), f"seed {seed}, file {i}"
     # Bits that were changed can be the code of another picture.
+    assert noticed >= 0.6 * damaged
+
+
+def progressive_files():
+    """Of every quality and sampling, thin ones, and those of a few pixels."""
+    sides = ((1, 1), (8, 8), (9, 17), (16, 16), (33, 31), (64, 48), (121, 90), (200, 150))
+    samplings = ("4:4:4", "4:2:0", "4:2:2")
+    for seed, quality in enumerate((1, 10, 30, 50, 75, 85, 92, 97, 100)):
+        for more, sampling in enumerate(samplings):
+            width, height = sides[(seed + more) % len(sides)]
+            yield encoded(picture(width, height, seed), quality=quality, subsampling=sampling, progressive=True)
+    for seed, (width, height) in enumerate(sides):
+        yield encoded(picture(width, height, seed), "L", quality=80, progressive=True)
+    yield encoded(np.full((120, 200, 3), 90, np.uint8), quality=50, subsampling="4:2:0", progressive=True)
+    for rows in (1, 2):
+        yield encoded(
+            picture(90, 70, rows), quality=85, subsampling="4:2:0", progressive=True, restart_marker_rows=rows
+        )
+    for blocks in (1, 3):
+        yield encoded(
+            picture(90, 70, 9), quality=85, subsampling="4:2:2", progressive=True, restart_marker_blocks=blocks
+        )
+
+
+# How coefficients come: bands alone, bits alone, one component after the other, in many scans.
+SCRIPTS = {
+    "bands": "0,1,2: 0-0, 0, 0; 0: 1-1, 0, 0; 0: 2-5, 0, 0; 0: 6-63, 0, 0; 1: 1-63, 0, 0; 2: 1-63, 0, 0;",
+    "bits": "0,1,2: 0-0, 0, 3; 0: 1-63, 0, 4; 1: 1-63, 0, 2; 2: 1-63, 0, 1; 0,1,2: 0-0, 3, 2; 0: 1-63, 4, 3;"
+    " 0: 1-63, 3, 2; 0: 1-63, 2, 1; 0: 1-63, 1, 0; 1: 1-63, 2, 1; 1: 1-63, 1, 0; 2: 1-63, 1, 0; 0,1,2: 0-0, 2, 1;"
+    " 0,1,2: 0-0, 1, 0;",
+    "components": "0: 0-0, 0, 1; 1,2: 0-0, 0, 0; 0: 0-0, 1, 0; 0: 1-8, 0, 2; 0: 9-63, 0, 1; 0: 1-8, 2, 1;"
+    " 0: 1-63, 1, 0; 1: 1-63, 0, 1; 2: 1-63, 0, 0; 1: 1-20, 1, 0; 1: 21-63, 1, 0;",
+    "many": "0,1,2: 0-0, 0, 0;"
+    + "".join(f" {c}: {first}-{first + 6}, 0, 0;" for c in (0, 1, 2) for first in range(1, 63, 7)),
+}
+needs_jpegtran = pytest.mark.skipif(shutil.which("jpegtran") is None, reason="no jpegtran here")
+
+
+def check_pixels(emulator, given):
+    """Pixels with smooth chroma are Pillow's."""
+    jpegs = [Jpeg(file) for file in given]
+    status, found = emulator(jpegs, CUTS["large batches"], [View(jpeg, smooth=True) for jpeg in jpegs])
+    assert not status.any(), status
+    for i, (file, pixels) in enumerate(zip(given, found)):
+        assert np.array_equal(pixels, decoded(file, "RGB")), f"file {i}"
+
+
+def test_progressive_files_beside_others_are_those_of_libjpeg(emulator):
+    check_pixels(emulator, [*progressive_files(), *files()])
+
+
+@needs_jpegtran
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scans_in_any_order_are_those_of_libjpeg(emulator, tmp_path, name):
+    (tmp_path / "scans").write_text(SCRIPTS[name].replace(";", ";\n"))
+
+    def scanned(file, *options):
+        command = ["jpegtran", "-scans", tmp_path / "scans", *options]
+        return subprocess.run(command, input=file, capture_output=True, check=True).stdout
+
+    given = []
+    for seed, (width, height) in enumerate(((1, 1), (17, 9), (64, 48), (150, 110))):
+        for sampling in ("4:4:4", "4:2:0", "4:2:2"):
+            file = encoded(picture(width, height, seed), quality=(60, 90, 98)[seed % 3], subsampling=sampling)
+            given += [scanned(file), scanned(file, "-restart", "5B")]
+    check_pixels(emulator, given)
+
+
+def test_damage_of_progressive_files_stays_with_its_image(emulator):
+    given = list(progressive_files())[::4] + list(files())[:3]
+    expected = emulator([Jpeg(file) for file in given], CUTS["large batches"])[1]
+    damaged, noticed = 0, 0
+    for seed in range(DAMAGED_BATCHES):
+        rng, jpegs = np.random.default_rng(seed), [Jpeg(file) for file in given]
+        harmed = [i for i, jpeg in enumerate(jpegs) if i % 2 == seed % 2 and jpeg.progressive]
+        for i in harmed:
+            jpeg = jpegs[i]
+            if rng.random() < 0.5:
+                at = int(rng.integers(len(jpeg.data)))
+                jpeg.data = jpeg.data[:at] + rng.integers(0, 256, len(jpeg.data) - at, np.uint8).tobytes()
+            else:
+                place = int(rng.integers(len(jpeg.segments)))
+                first, length = jpeg.segments[place]
+                jpeg.segments[place] = first, length // 16 * 8
+        status, found = emulator(jpegs, CUTS["large batches"])
+        damaged, noticed = damaged + len(harmed), noticed + np.count_nonzero(status[harmed])
+        for i in set(range(len(jpegs))) - set(harmed):
+            assert status[i] == FINE and np.array_equal(found[i], expected[i]), f"seed {seed}, file {i}"
     assert noticed >= 0.6 * damaged

@@ -1,15 +1,20 @@
-//! What a JPEG says before the data of its first scan: every segment checked, nothing decoded. It must not know who
-//! decodes.
+//! What a JPEG says before the data of its first scan, and of a progressive one what it says of all scans: every
+//! segment checked, nothing decoded. It must not know who decodes.
 //!
-//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8
-//! bits. A file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
+//! Only what decoders on a device could want: one scan of all coefficients of all components, or those of a progressive
+//! file; Huffman codes, 8 bits. A file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which
+//! says what is wrong.
+
+mod scans;
 
 use arrayvec::ArrayVec;
 
 use super::huffman::{Class, Huffman};
+pub use scans::Scan;
 
 const SOF0: u8 = 0xC0;
 const SOF1: u8 = 0xC1;
+const SOF2: u8 = 0xC2;
 const DHT: u8 = 0xC4;
 pub(super) const EOI: u8 = 0xD9;
 const SOS: u8 = 0xDA;
@@ -58,8 +63,8 @@ pub(super) struct Component<'a> {
     /// Which quantisation table.
     pub(super) table: u8,
     pub(super) quantisation: Quantisation<'a>,
-    pub(super) dc: Huffman<'a>,
-    pub(super) ac: Huffman<'a>,
+    /// For the first coefficient of a block and for the others; `None`: each scan has its own.
+    pub(super) pair: Option<[Huffman<'a>; 2]>,
 }
 
 /// A file up to its data.
@@ -71,6 +76,8 @@ pub struct Header<'a> {
     pub(super) height: u16,
     /// One or three, in the frame's order, which is the scan's.
     pub(super) components: ArrayVec<Component<'a>, 3>,
+    /// Of a progressive file; none of a sequential one.
+    pub(super) scans: Vec<Scan<'a>>,
     /// MCUs between restarts; 0 without.
     pub(super) restart_interval: u16,
     pub(super) jfif: bool,
@@ -87,18 +94,22 @@ impl<'a> Header<'a> {
     }
 
     /// The same when only the beginning of a file was copied, its `head`, which must reach to the data. What `file` has
-    /// in its place is not looked at.
+    /// in its place is not looked at. Of a progressive file the head must be all.
     pub fn of_head(head: &'a [u8], file: &'a [u8]) -> Option<Self> {
         let header = Self::read_head(head)?;
+        if !header.scans.is_empty() && head.len() < file.len() {
+            return None;
+        }
         let data = file.get(head.len() - header.data.len()..)?;
         Some(Self { bytes: file, data, ..header })
     }
 
-    /// Whether the header of a file's first scan ends within these bytes, so that [`Self::of_head`] needs no more.
+    /// Whether the header of a file's only scan ends within these bytes, so that [`Self::of_head`] needs no more.
     pub fn ends_within(bytes: &[u8]) -> bool {
         let mut reader = Reader { bytes, at: 2, ..Reader::default() };
+        let mut markers = std::iter::from_fn(|| reader.segment()).map(|(marker, _)| marker);
         bytes.starts_with(&[0xFF, 0xD8])
-            && std::iter::from_fn(|| reader.segment()).any(|(marker, _)| marker == SOS)
+            && markers.find(|&marker| matches!(marker, SOF2 | SOS)).is_some_and(|marker| marker == SOS)
     }
 
     fn read_head(bytes: &'a [u8]) -> Option<Self> {
@@ -111,7 +122,8 @@ impl<'a> Header<'a> {
             match marker {
                 DQT => reader.quantisation_tables(payload)?,
                 DHT => reader.huffman_tables(payload)?,
-                SOF0 | SOF1 if reader.frame.is_none() => reader.frame_header(marker, payload)?,
+                SOF0 | SOF1 | SOF2 if reader.frame.is_none() => reader.frame_header(marker, payload)?,
+                SOS if reader.frame.as_ref()?.progressive => break reader.scans(payload),
                 SOS => break reader.scan_header(payload),
                 DRI => reader.restart_interval(payload)?,
                 APP0 => reader.jfif |= payload.starts_with(b"JFIF\0") && payload.len() >= JFIF_BYTES,
@@ -132,9 +144,21 @@ struct Named {
     table: u8,
 }
 
+impl Named {
+    fn with<'a>(
+        &self,
+        quantisation: Quantisation<'a>,
+        pair: Option<[Huffman<'a>; 2]>,
+    ) -> Option<Component<'a>> {
+        let Self { id, factors, table } = *self;
+        Some(Component { id, factors, table, quantisation, pair })
+    }
+}
+
 /// The header of the frame.
 struct Frame {
     baseline: bool,
+    progressive: bool,
     width: u16,
     height: u16,
     components: ArrayVec<Named, 3>,
@@ -223,13 +247,18 @@ impl<'a> Reader<'a> {
             let factors = [factors >> 4, factors & 15];
             factors.iter().all(|factor| (1..=4).contains(factor)).then_some(Named { id, factors, table })
         };
-        let components = components.iter().map(named).collect::<Option<ArrayVec<_, 3>>>()?;
+        let components = components.iter().map(named).collect::<Option<ArrayVec<Named, 3>>>()?;
+        let different = |i: usize| components.iter().skip(i + 1).all(|other| other.id != components[i].id);
+        if !(0..components.len()).all(different) {
+            return None;
+        }
         let [height, width] = [[h1, h0], [w1, w0]].map(u16::from_be_bytes);
         // A height of 0 comes behind the scan.
         if width == 0 || height == 0 {
             return None;
         }
-        self.frame = Some(Frame { baseline: marker == SOF0, width, height, components });
+        let (baseline, progressive) = (marker == SOF0, marker == SOF2);
+        self.frame = Some(Frame { baseline, progressive, width, height, components });
         Some(())
     }
 
@@ -247,24 +276,20 @@ impl<'a> Reader<'a> {
             return None;
         }
         let component = |(named, &[id, tables]): (&Named, &[u8; 2])| {
-            let Named { factors, table, .. } = *named;
             let defined = |tables: &[Option<Huffman<'a>>; 4], index: u8| *tables.get(usize::from(index))?;
-            let quantisation = (*self.quantisation.get(usize::from(table))?)?;
+            let quantisation = (*self.quantisation.get(usize::from(named.table))?)?;
             let (dc, ac) = (defined(&self.dc, tables >> 4)?, defined(&self.ac, tables & 15)?);
-            (named.id == id).then_some(Component { id, factors, table, quantisation, dc, ac })
+            named.with(quantisation, Some([dc, ac])).filter(|_| named.id == id)
         };
         let components =
             frame.components.iter().zip(selectors).map(component).collect::<Option<ArrayVec<_, 3>>>()?;
-        let different = |i: usize| components.iter().skip(i + 1).all(|other| other.id != components[i].id);
-        if !(0..components.len()).all(different) {
-            return None;
-        }
         Some(Header {
             bytes: self.bytes,
             data: self.bytes.get(self.at..)?,
             width: frame.width,
             height: frame.height,
             components,
+            scans: Vec::new(),
             restart_interval: self.restart_interval,
             jfif: self.jfif,
             adobe: self.adobe,

@@ -13,6 +13,8 @@ pub enum Class {
     Dc,
     /// The other 63: a run of zeros, and bits of the coefficient behind it.
     Ac,
+    /// The same in a scan of a progressive file: a code without a coefficient ends as many blocks as its run says.
+    Band,
 }
 
 /// How many codes there are of each length, and the symbols in the order of their codes. No length has more codes than
@@ -31,8 +33,13 @@ impl<'a> Huffman<'a> {
         let length = counts.iter().map(|&count| usize::from(count)).sum();
         let (symbols, rest) = rest.split_at_checked(length)?;
         let table = Self { class, counts, symbols };
-        let sensible = class == Class::Ac || symbols.iter().all(|&symbol| symbol <= MAX_DC_SYMBOL);
+        let sensible = class != Class::Dc || symbols.iter().all(|&symbol| symbol <= MAX_DC_SYMBOL);
         (sensible && (1..=256).contains(&length) && table.free().is_some()).then_some((table, rest))
+    }
+
+    /// An AC table as scans of progressive files have it.
+    pub fn of_band(self) -> Self {
+        Self { class: Class::Band, ..self }
     }
 
     /// What its symbols stand for.

@@ -30,7 +30,7 @@ use crate::memory::DeviceBytes;
 
 pub use engine_lock::EngineLock;
 pub use engines::{Engines, Settings};
-pub use header::{Header, Quantisation};
+pub use header::{Header, Quantisation, Scan};
 pub use huffman::{Class, Huffman};
 pub use picture::{Frame, Picture, Sampling};
 pub use share::{Candidate, Path, Predicted, Size, SmNeed, Speeds, Wish, assign};

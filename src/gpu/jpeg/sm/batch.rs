@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::passes::Pass;
 use super::planned::Planned;
 use super::rows::{Cut, Image, Work};
 use super::scan::{Scan, Segment};
 use super::steps::{Plane, Planes, Steps};
 use super::tables::Tables;
-use super::{ALIGNMENT, Huffman, Lookup, Quantisation};
+use super::{ALIGNMENT, Coded, Huffman, Lookup, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::huffman::Class;
 use crate::memory::DeviceBytes;
@@ -67,6 +68,12 @@ pub struct Batch<'a> {
     pub(super) values: Vec<[u16; 64]>,
     lookup_places: Places<Huffman<'a>>,
     value_places: Places<Quantisation<'a>>,
+    /// Of each progressive image.
+    image_passes: Vec<Vec<Pass>>,
+    /// Of all that have a scan.
+    pub(super) passes: Vec<Pass>,
+    /// Which of those an image has.
+    pub(super) progressive: Vec<Work>,
     pub(super) pieces: u32,
     pub(super) blocks: u32,
     planes: u32,
@@ -84,6 +91,9 @@ impl<'a> Batch<'a> {
             values: Vec::new(),
             lookup_places: Places::default(),
             value_places: Places::default(),
+            image_passes: Vec::new(),
+            passes: Vec::new(),
+            progressive: Vec::new(),
             pieces: 0,
             blocks: 0,
             planes: 0,
@@ -108,17 +118,17 @@ impl<'a> Batch<'a> {
         }
         let mut image = Image::new(coded, part, self.cut)?;
         image.pixels = target.map_or(0, DeviceBytes::address);
-        let first = coded.pairs.first().ok_or_else(full)?;
-        let [dc, ac] = *first;
-        let [other_dc, other_ac] = *coded.pairs.get(1).unwrap_or(first);
-        for (place, table) in image.tables.iter_mut().zip([dc, ac, other_dc, other_ac]) {
-            *place = self.lookup_places.of(table, || {
-                let next = number(self.lookups.len())?;
-                self.lookups.push(*tables.get(&table));
-                self.lookup_work.push(Work::new(next, (u32::from(table.class() == Class::Ac), 0)));
-                Ok(next)
-            })?;
-        }
+        let passes = if coded.is_progressive() {
+            self.add_passes(coded, tables)?
+        } else {
+            let first = coded.pairs.first().ok_or_else(full)?;
+            let [dc, ac] = *first;
+            let [other_dc, other_ac] = *coded.pairs.get(1).unwrap_or(first);
+            for (place, table) in image.tables.iter_mut().zip([dc, ac, other_dc, other_ac]) {
+                *place = self.lookup(table, tables)?;
+            }
+            Vec::new()
+        };
         for (place, component) in image.quantisation.iter_mut().zip(&coded.components) {
             let table = *coded.quantisation.get(component.table).ok_or_else(full)?;
             *place = self.value_places.of(table, || {
@@ -128,7 +138,34 @@ impl<'a> Batch<'a> {
         }
         self.images.push(image);
         self.steps.push(steps.as_ref());
+        self.image_passes.push(passes);
         Ok(())
+    }
+
+    /// The place of a Huffman table.
+    fn lookup(&mut self, table: Huffman<'a>, tables: &mut Tables) -> Result<u32> {
+        self.lookup_places.of(table, || {
+            let next = number(self.lookups.len())?;
+            self.lookups.push(*tables.get(&table));
+            // Progressive scans have one code at a time.
+            if table.class() != Class::Band {
+                self.lookup_work.push(Work::new(next, (u32::from(table.class() == Class::Ac), 0)));
+            }
+            Ok(next)
+        })
+    }
+
+    /// The scans of a progressive file.
+    fn add_passes(&mut self, coded: &'a Coded<'a>, tables: &mut Tables) -> Result<Vec<Pass>> {
+        let mut passes = Vec::with_capacity(coded.scans.len());
+        for (number, scan) in coded.scans.iter().enumerate() {
+            let mut pass = Pass::new(coded, number)?;
+            for (&component, &table) in scan.components.iter().zip(&scan.tables) {
+                *pass.tables.get_mut(component).ok_or_else(full)? = self.lookup(table, tables)?;
+            }
+            passes.push(pass);
+        }
+        Ok(passes)
     }
 
     /// Leaves images without a scan out, and says of the others where their data is, and how that is cut.
@@ -139,7 +176,9 @@ impl<'a> Batch<'a> {
         }
         self.images.reserve(images.len());
         self.steps.reserve(images.len());
-        for ((mut image, steps), (data, scan)) in images.into_iter().zip(steps).zip(scans) {
+        let image_passes = std::mem::take(&mut self.image_passes);
+        let images = images.into_iter().zip(steps).zip(image_passes);
+        for (((mut image, steps), mut passes), (data, scan)) in images.zip(scans) {
             let Some(scan) = scan else { continue };
             if data.len() < scan.bytes() {
                 let text = format!("{} bytes of a JPEG in {}", scan.bytes(), data.len());
@@ -152,7 +191,19 @@ impl<'a> Batch<'a> {
             image.first_block = self.blocks;
             image.first_plane = self.planes;
             self.planes += steps.map_or(0, |steps| steps.samples.len() as u32);
-            for &segment in scan.segments() {
+            let is_progressive = !passes.is_empty();
+            if is_progressive {
+                let mut next = image.first_segment;
+                for pass in &mut passes {
+                    pass.first_segment = next;
+                    next += pass.segments();
+                }
+                let (first, count) = (number(self.passes.len())?, number(passes.len())?);
+                self.progressive.push(Work::new(number(self.images.len())?, (first, count)));
+                self.passes.append(&mut passes);
+                self.segments.extend(scan.segments());
+            }
+            for &segment in scan.segments().iter().filter(|_| !is_progressive) {
                 self.segments.push(Segment { first_piece: image.pieces, ..segment });
                 let pieces = image.cut().pieces(segment.bits);
                 image.pieces = image.pieces.checked_add(pieces).ok_or_else(full)?;
@@ -221,6 +272,9 @@ impl<'a> Batch<'a> {
     ) -> Vec<Work> {
         let mut work = Vec::new();
         for (number, image) in (0..).zip(&self.images) {
+            if image.pieces == 0 {
+                continue;
+            }
             let (first, count) = (image.first_segment as usize, image.segments as usize);
             let segments = self.segments.get(first..first + count).unwrap_or_default();
             work.extend(groups(image, segments).into_iter().map(|group| Work::new(number, group)));

@@ -1,10 +1,11 @@
-//! Which JPEGs the device's SMs take, and what they have to know of one: sequential, 8 bits, one scan of one or three
-//! components, each as fine as the finest, or a half or a quarter of it. It must not know how they decode.
+//! Which JPEGs the device's SMs take, and what they have to know of one: 8 bits, sequential with one scan or
+//! progressive, one or three components, each as fine as the finest, or a half or a quarter of it. It must not know how
+//! they decode.
 
 use arrayvec::ArrayVec;
 
-use super::scan::{Layout, room};
-use crate::gpu::jpeg::header::{self, Header, Quantisation};
+use super::scan::{Layout, MIN_BLOCK_BITS, room};
+use crate::gpu::jpeg::header::{self, Header, Quantisation, Scan};
 use crate::gpu::jpeg::huffman::Huffman;
 use crate::limits;
 
@@ -59,7 +60,7 @@ pub struct Component {
     pub down: usize,
     /// Place in [`Coded::quantisation`].
     pub table: usize,
-    /// Place in [`Coded::pairs`].
+    /// Place in [`Coded::pairs`], unless there are scans.
     pub pair: usize,
 }
 
@@ -76,12 +77,14 @@ pub struct Coded<'a> {
     pub components: ArrayVec<Component, 3>,
     /// Tables in use, each once. No value is 0.
     pub quantisation: ArrayVec<Quantisation<'a>, 3>,
-    /// Tables in use for the first coefficient of a block and for the others, each pair once.
+    /// Tables in use for the first coefficient of a block and for the others, each pair once; none if there are scans.
     pub pairs: ArrayVec<[Huffman<'a>; 2], 3>,
     /// MCUs between restarts; `None` without.
     pub restart_interval: Option<usize>,
     /// What follows the header of the scan: entropy-coded segments, then a marker, then anything.
     pub data: &'a [u8],
+    /// Of a progressive file; none of a sequential one.
+    pub scans: Vec<Scan<'a>>,
 }
 
 impl<'a> Coded<'a> {
@@ -101,6 +104,7 @@ impl<'a> Coded<'a> {
             pairs: ArrayVec::new(),
             restart_interval: Some(usize::from(header.restart_interval)).filter(|&interval| interval > 0),
             data: header.data,
+            scans: header.scans.clone(),
         };
         for component in &header.components {
             let component = coded.component(component)?;
@@ -118,7 +122,10 @@ impl<'a> Coded<'a> {
         let [across, down] = found.factors.map(usize::from);
         let quantisation = found.quantisation;
         let table = place(&mut self.quantisation, quantisation, |table| !table.has_zero())?;
-        let pair = place(&mut self.pairs, [found.dc, found.ac], |pair| pair.iter().all(Huffman::is_usual))?;
+        let pair = match found.pair {
+            Some(pair) => place(&mut self.pairs, pair, |pair| pair.iter().all(Huffman::is_usual))?,
+            None => 0,
+        };
         (self.pairs.len() <= MAX_PAIRS).then_some(Component { across, down, table, pair })
     }
 
@@ -133,8 +140,25 @@ impl<'a> Coded<'a> {
             && pixels <= limits::MAX_IMAGE_PIXELS
             && self.components.iter().all(even)
             && self.blocks() <= MAX_BLOCKS
-            && self.layout().fits(self.data.len())
+            && self.has_data()
             && self.room() <= limits::MAX_SM_SCAN_BYTES
+    }
+
+    /// Whether its data can be all of its scans.
+    fn has_data(&self) -> bool {
+        if !self.is_progressive() {
+            return self.layout().fits(self.data.len());
+        }
+        let is_one = |scan: &Scan<'_>| {
+            let usual = scan.tables.iter().all(Huffman::is_usual);
+            usual && self.scan_layout(scan).fits(scan.data.len())
+        };
+        self.width * self.height <= limits::MAX_SM_PROGRESSIVE_PIXELS && self.scans.iter().all(is_one)
+    }
+
+    /// Whether it has scans of its own kind.
+    pub fn is_progressive(&self) -> bool {
+        !self.scans.is_empty()
     }
 
     /// The largest factors, across and down.
@@ -155,8 +179,11 @@ impl<'a> Coded<'a> {
         across * down
     }
 
-    /// Bits of an MCU, on average.
+    /// Bits of an MCU, on average; 0 of a progressive file, whose data is not cut.
     pub fn mcu_bits(&self) -> usize {
+        if self.is_progressive() {
+            return 0;
+        }
         self.data.len() * 8 / self.mcus().max(1)
     }
 
@@ -165,13 +192,44 @@ impl<'a> Coded<'a> {
         self.components.iter().map(|component| component.across * component.down).sum()
     }
 
-    /// What its scan consists of.
+    /// What its only scan consists of.
     pub fn layout(&self) -> Layout {
-        Layout { mcus: self.mcus(), blocks: self.blocks(), interval: self.restart_interval }
+        let interval = self.restart_interval;
+        Layout { mcus: self.mcus(), blocks: self.blocks(), block_bits: MIN_BLOCK_BITS, interval }
+    }
+
+    /// MCUs of a progressive scan, across and down: of one component alone they are its blocks.
+    pub(super) fn scan_grid(&self, scan: &Scan<'_>) -> [usize; 2] {
+        let alone = match scan.components.as_slice() {
+            &[alone] => self.components.get(alone),
+            _ => None,
+        };
+        let Some(alone) = alone else { return self.grid() };
+        let [across, down] = self.factors();
+        let blocks = |side: usize, own: usize, most: usize| (side * own).div_ceil(BLOCK * most);
+        [blocks(self.width, alone.across, across), blocks(self.height, alone.down, down)]
+    }
+
+    /// What a progressive scan consists of.
+    pub(super) fn scan_layout(&self, scan: &Scan<'_>) -> Layout {
+        let [across, down] = self.scan_grid(scan);
+        let parts = scan.components.iter().filter_map(|&place| self.components.get(place));
+        let blocks = parts.map(|part| part.across * part.down).sum();
+        let interval = Some(usize::from(scan.restart_interval)).filter(|&interval| interval > 0);
+        Layout {
+            mcus: across * down,
+            blocks: if scan.components.len() > 1 { blocks } else { 1 },
+            // A run of blocks without a coefficient has one code.
+            block_bits: usize::from(scan.band[0] == 0),
+            interval,
+        }
     }
 
     /// Segments between restarts.
     pub fn segments(&self) -> usize {
+        if self.is_progressive() {
+            return self.scans.iter().map(|scan| self.scan_layout(scan).segments()).sum();
+        }
         self.layout().segments()
     }
 

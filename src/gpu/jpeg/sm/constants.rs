@@ -33,7 +33,13 @@ device_constants! {
     pub(super) const SCAN_THREADS: u32 = 1_024;
     pub(super) const DECODE_THREADS: u32 = 128;
     pub(super) const PIXELS_THREADS: u32 = 256;
+    /// A warp for each of the ten scans that encoders write of an image in colour.
+    pub(super) const PROGRESSIVE_THREADS: u32 = 320;
+    /// Scans of an image, at most.
+    const MAX_PASSES: u32 = 32;
 }
+
+const _: () = assert!(MAX_PASSES as usize == crate::limits::MAX_SM_SCANS);
 
 /// Bits of an image that a block of threads has at hand: the first is one of four words.
 pub(super) const SKIP_WINDOW_BITS: u32 = (SKIP_WINDOW - 4) * 32;

@@ -2,6 +2,7 @@
 //! decoded.
 
 use super::constants::{AC_CODE_BITS, AC_SKIP_BITS, SLOT_ROOM, constants};
+use super::passes::Pass;
 use super::rows::{Image, Work};
 use super::scan::Segment;
 use super::steps::Plane;
@@ -64,6 +65,8 @@ device_struct! {
         /// For each image: 0 when all went well.
         pub(super) status: u64 = "uint32_t *",
         pub(super) planes: u64 = "const Plane *" of Plane,
+        /// Of all progressive images.
+        pub(super) passes: u64 = "const Pass *" of Pass,
         pub(super) channels: u32,
         pub(super) blue_first: u32,
     }
@@ -79,6 +82,7 @@ pub(super) struct Kernels {
     pub(super) link: KernelSpec,
     pub(super) resolve: KernelSpec,
     pub(super) decode: KernelSpec,
+    pub(super) progressive: KernelSpec,
     pub(super) dc: KernelSpec,
     pub(super) pixels: KernelSpec,
     pub(super) planes: KernelSpec,
@@ -95,6 +99,7 @@ impl Kernels {
             link: work("jpeg_link"),
             resolve: image("jpeg_resolve"),
             decode: work("jpeg_decode"),
+            progressive: work("jpeg_progressive"),
             dc: image("jpeg_dc"),
             pixels: work("jpeg_pixels"),
             planes: work("jpeg_planes"),
@@ -103,7 +108,7 @@ impl Kernels {
     }
 
     pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        let Self { pairs, guess, link, resolve, decode, dc, pixels, planes, upsample } = self;
-        vec![pairs, guess, link, resolve, decode, dc, pixels, planes, upsample]
+        let Self { pairs, guess, link, resolve, decode, progressive, dc, pixels, planes, upsample } = self;
+        vec![pairs, guess, link, resolve, decode, progressive, dc, pixels, planes, upsample]
     }
 }

@@ -20,6 +20,7 @@ mod constants;
 mod kernels;
 mod part;
 mod parts;
+mod passes;
 mod planned;
 mod rows;
 mod scan;
@@ -40,7 +41,7 @@ use steps::Steps;
 pub use batch::Batch;
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
-pub use parts::{Data, read};
+pub use parts::{Data, read, read_file};
 pub use planned::Planned;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
@@ -147,18 +148,37 @@ impl Sm {
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(constants::MAX_PIXELS_BLOCKS) as u32;
-        let Kernels { pairs, guess, link, resolve, decode, dc, pixels, planes: samples, upsample } =
-            &self.kernels;
+        let Kernels {
+            pairs,
+            guess,
+            link,
+            resolve,
+            decode,
+            progressive,
+            dc,
+            pixels,
+            planes: samples,
+            upsample,
+        } = &self.kernels;
         for (kernel, threads, work) in [
             (pairs, constants::PAIRS_THREADS, &batch.lookup_work),
             (guess, constants::SKIP_THREADS, &guesses),
             (link, constants::SKIP_THREADS, &guesses),
         ] {
-            recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
+            if !work.is_empty() {
+                recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
+            }
         }
         let of_images = grid(batch.images.len(), constants::SCAN_THREADS)?;
         recorder.launch(resolve, of_images, &params, &batch.images)?;
-        recorder.launch(decode, grid(decodes.len(), constants::DECODE_THREADS)?, &params, &decodes)?;
+        for (kernel, threads, work) in [
+            (decode, constants::DECODE_THREADS, &decodes),
+            (progressive, constants::PROGRESSIVE_THREADS, &batch.progressive),
+        ] {
+            if !work.is_empty() {
+                recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
+            }
+        }
         recorder.launch(dc, of_images, &params, &batch.images)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
@@ -214,6 +234,7 @@ impl Sm {
             dcs,
             status,
             planes: stage(recorder, &planes)?,
+            passes: stage(recorder, &batch.passes)?,
             channels: self.format.channels() as u32,
             blue_first: u32::from(blue_first),
         };

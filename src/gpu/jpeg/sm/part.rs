@@ -132,6 +132,7 @@ mod tests {
             pairs: ArrayVec::new(),
             restart_interval: None,
             data: &[],
+            scans: Vec::new(),
         }
     }
 

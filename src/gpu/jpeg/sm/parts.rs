@@ -4,6 +4,7 @@
 use memchr::memchr_iter;
 use rayon::prelude::*;
 
+use super::coded::Coded;
 use super::scan::{Layout, Scan};
 use crate::gpu::jpeg::header::EOI;
 use crate::memory::{Unstuffed, copied_once, unstuff};
@@ -24,6 +25,15 @@ pub struct Data<'a> {
     pub bytes: &'a [u8],
     /// Whether somebody else may write there meanwhile: then each byte is copied before it is looked at.
     pub may_change: bool,
+}
+
+/// The data of a file: of a sequential one by the threads of the pool that this runs in when they are `idle`. `None`:
+/// it is damaged, or may change where it must not.
+pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool) -> Option<Scan> {
+    if coded.is_progressive() {
+        return if may_change { None } else { Scan::read_all(coded, to) };
+    }
+    read(Data { bytes: coded.data, may_change }, &coded.layout(), to, idle)
 }
 
 /// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`.
@@ -96,7 +106,7 @@ mod tests {
 
     /// What both make of `data`.
     fn both(data: &[u8], part_bytes: usize) -> [Option<(Scan, Vec<u8>)>; 2] {
-        let layout = Layout { mcus: 1, blocks: 1, interval: None };
+        let layout = Layout { mcus: 1, blocks: 1, block_bits: 2, interval: None };
         let given = |may_change| Data { bytes: data, may_change };
         let read = |read: &dyn Fn(&mut [u8]) -> Option<Scan>| {
             let mut to = vec![0x5A; room(data.len(), 1)];

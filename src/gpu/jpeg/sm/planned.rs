@@ -3,6 +3,7 @@
 use super::coded::Coded;
 use super::kernels;
 use super::part::Part;
+use super::passes::Pass;
 use super::rows::{self, Cut, Image, Work};
 use super::scan::Segment;
 use super::steps::{Plane, Planes, Steps};
@@ -12,10 +13,18 @@ use super::{ALIGNMENT, Lookup};
 const PIECE_BYTES: usize =
     kernels::EXIT_BYTES + kernels::LINK_BYTES + kernels::PASSED_BYTES + kernels::START_BYTES;
 
-/// Huffman tables of a picture.
+/// Huffman tables of a sequential picture.
 const MOST_TABLES: usize = 4;
 
+fn most_tables(coded: &Coded<'_>) -> usize {
+    let of_scans = coded.scans.iter().map(|scan| scan.tables.len()).sum();
+    if coded.is_progressive() { of_scans } else { MOST_TABLES }
+}
+
 fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
+    if coded.is_progressive() {
+        return 0;
+    }
     coded.room() * 8 / cut.bits as usize + coded.segments()
 }
 
@@ -35,7 +44,7 @@ impl Planned<'_> {
         let samples = self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT));
         self.coded.mcus() * self.coded.blocks() * (kernels::BLOCK_BYTES + kernels::DC_BYTES)
             + most_pieces(&self.coded, Cut::LARGE) * PIECE_BYTES
-            + MOST_TABLES * kernels::PAIRS_BYTES
+            + most_tables(&self.coded) * kernels::PAIRS_BYTES
             + samples
     }
 
@@ -47,12 +56,14 @@ impl Planned<'_> {
     /// Bytes of tables that go to the device with the data, at most.
     pub fn table_bytes(&self) -> usize {
         let coded = &self.coded;
-        let tables = MOST_TABLES * (size_of::<Lookup>() + size_of::<Work>()) + 3 * size_of::<[u16; 64]>();
+        let tables =
+            most_tables(coded) * (size_of::<Lookup>() + size_of::<Work>()) + 3 * size_of::<[u16; 64]>();
         let own = 3 * size_of::<Image>() + tables;
         let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
         let (planes, more) =
             self.steps.as_ref().map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));
         own + coded.segments() * size_of::<Segment>()
+            + coded.scans.len() * size_of::<Pass>()
             + (groups + more) * size_of::<Work>()
             + planes * size_of::<Plane>()
             + size_of::<Planes>()

@@ -76,6 +76,7 @@ device_struct! {
         pub(super) first_segment: u32,
         pub(super) segments: u32,
         pub(super) first_piece: u32,
+        /// 0: a progressive image, whose scans jpeg_progressive decodes.
         pub(super) pieces: u32,
         piece_bits: u32,
         guesses: u32,
@@ -245,7 +246,7 @@ device_struct! {
     /// What a block of threads works on.
     pub(super) struct Work as Task {
         image: u32,
-        /// Its first piece, MCU, block of a component or strip of pixels.
+        /// Its first piece, MCU, block of a component, strip of pixels or scan.
         first: u32,
         /// How many of them.
         count: u32,
@@ -341,6 +342,7 @@ mod tests {
             pairs: Default::default(),
             restart_interval: None,
             data: &[],
+            scans: Vec::new(),
         };
         let image = Image::new(&coded, &Part::whole([100, 50], 0), Cut::LARGE).unwrap();
         assert_eq!((image.mcu_blocks, image.pairs), (10, 0b00_0011_1100));

@@ -7,6 +7,7 @@
 //!        segment 0            padding       segment 1            padding
 //! ```
 
+use super::coded::Coded;
 use crate::gpu::jpeg::header::EOI;
 use crate::gpu::layout::device_struct;
 use crate::memory::{copy_once, unstuff, unstuff_blocks};
@@ -17,8 +18,8 @@ const ALIGNMENT: usize = 4;
 /// Bytes of ones behind a segment, at least, so that a reader may look beyond its end.
 const PADDING: usize = 16;
 
-/// The fewest bits of a block: one for its first coefficient, one for its end.
-const MIN_BLOCK_BITS: usize = 2;
+/// The fewest bits of a block of a sequential scan: one for its first coefficient, one for its end.
+pub(super) const MIN_BLOCK_BITS: usize = 2;
 
 /// The fewest bytes of a segment, with the marker behind it.
 const MIN_SEGMENT_BYTES: usize = 3;
@@ -49,7 +50,7 @@ impl Segment {
         let interval = layout.interval.unwrap_or(layout.mcus);
         let (first_mcu, bits) = (number * interval, (end - start) * 8);
         let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
-        (bits >= mcus * layout.blocks * MIN_BLOCK_BITS).then_some(Self {
+        (bits >= mcus * layout.blocks * layout.block_bits).then_some(Self {
             first_bit: u32::try_from(start * 8).ok()?,
             bits: u32::try_from(bits).ok()?,
             first_piece: 0,
@@ -65,6 +66,8 @@ pub struct Layout {
     pub mcus: usize,
     /// Blocks of an MCU.
     pub blocks: usize,
+    /// Bits that a block has at least.
+    pub block_bits: usize,
     /// MCUs of every segment but the last; `None`: there is one segment.
     pub interval: Option<usize>,
 }
@@ -77,7 +80,7 @@ impl Layout {
 
     /// Whether so much data can be a scan of it: nothing is allocated for a file that says to be larger than it is.
     pub fn fits(&self, bytes: usize) -> bool {
-        bytes * 8 >= self.mcus * self.blocks * MIN_BLOCK_BITS && bytes >= self.segments() * MIN_SEGMENT_BYTES
+        bytes * 8 >= self.mcus * self.blocks * self.block_bits && bytes >= self.segments() * MIN_SEGMENT_BYTES
     }
 }
 
@@ -99,6 +102,22 @@ impl Scan {
     pub fn read(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
         let mut reading = Reading::new(data.len(), layout, to)?;
         reading.next(data)?.then_some(reading.scan)
+    }
+
+    /// Writes the bits of all scans of a progressive file, one behind the other.
+    pub(super) fn read_all(coded: &Coded<'_>, to: &mut [u8]) -> Option<Self> {
+        let mut all = Self { segments: Vec::with_capacity(coded.segments()), bytes: 0 };
+        for scan in &coded.scans {
+            let layout = coded.scan_layout(scan);
+            let mut reading = Reading::new(scan.data.len(), &layout, to.get_mut(all.bytes..)?)?;
+            reading.is_last = false;
+            reading.next(scan.data)?.then_some(())?;
+            let first_bit = u32::try_from(all.bytes * 8).ok()?;
+            let moved = |segment: Segment| Segment { first_bit: first_bit + segment.first_bit, ..segment };
+            all.segments.extend(reading.scan.segments.into_iter().map(moved));
+            all.bytes += reading.scan.bytes;
+        }
+        Some(all)
     }
 
     /// The same of data in memory that somebody else may write to: each byte is read once.
@@ -149,6 +168,8 @@ struct Reading<'a> {
     behind_ff: bool,
     /// And whether there were several of them.
     filled: bool,
+    /// Whether the file ends behind it, and not another scan follows.
+    is_last: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -156,7 +177,15 @@ impl<'a> Reading<'a> {
     fn new(bytes: usize, layout: &'a Layout, to: &'a mut [u8]) -> Option<Self> {
         let scan =
             Scan { segments: Vec::with_capacity(layout.fits(bytes).then(|| layout.segments())?), bytes: 0 };
-        Some(Self { layout, scan, out: Out { bytes: to, at: 0 }, start: 0, behind_ff: false, filled: false })
+        Some(Self {
+            layout,
+            scan,
+            out: Out { bytes: to, at: 0 },
+            start: 0,
+            behind_ff: false,
+            filled: false,
+            is_last: true,
+        })
     }
 
     /// Writes what the first blocks of a piece hold, if no marker may begin it. How many bytes these are.
@@ -204,7 +233,12 @@ impl<'a> Reading<'a> {
     fn end_segment(&mut self, marker: u8) -> Option<bool> {
         let number = self.scan.segments.len();
         let is_last = number + 1 == self.layout.segments();
-        if marker != if is_last { EOI } else { RST0 + (number % 8) as u8 } {
+        let is_right = match (is_last, self.is_last) {
+            (true, true) => marker == EOI,
+            (true, false) => !(RST0..RST0 + 8).contains(&marker),
+            (false, _) => marker == RST0 + (number % 8) as u8,
+        };
+        if !is_right {
             return None;
         }
         self.scan.segments.push(Segment::new(self.layout, number, self.start, self.out.at)?);
@@ -285,7 +319,7 @@ mod tests {
     }
 
     fn layout(mcus: usize, interval: Option<usize>) -> Layout {
-        Layout { mcus, blocks: 1, interval }
+        Layout { mcus, blocks: 1, block_bits: MIN_BLOCK_BITS, interval }
     }
 
     /// The bytes of each segment.

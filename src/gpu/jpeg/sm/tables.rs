@@ -25,7 +25,7 @@ device_struct! {
     /// A table on the device.
     ///
     /// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many
-    /// coefficients both advance (9 to 15). None is 0.
+    /// coefficients both advance (9 to 15), or of a progressive scan's table the run (9 to 12). None is 0.
     #[derive(Debug, PartialEq, Eq)]
     pub struct Lookup as Table {
         /// Entries by the next LUT_BITS bits; 0: the code is longer, or there is none.
@@ -101,6 +101,7 @@ impl Lookup {
 fn entry(class: Class, length: u32, symbol: u8) -> u16 {
     let bits = u16::from(symbol & 15);
     let advance = match class {
+        Class::Band => u16::from(symbol >> 4),
         Class::Dc => 1,
         Class::Ac if bits > 0 || symbol == SIXTEEN_ZEROS => u16::from(symbol >> 4) + 1,
         Class::Ac => END_OF_BLOCK,

@@ -11,7 +11,7 @@ use super::image::Image;
 use crate::cpu::decode::{self, Decoder};
 use crate::gpu::demote;
 use crate::gpu::jpeg::Watch;
-use crate::gpu::jpeg::sm::{self, Data, Scan};
+use crate::gpu::jpeg::sm::{self, Scan};
 use crate::operator::Inputs;
 use crate::ops::decode::decoders_image::files::Files;
 use crate::ops::decode::decoders_image::on_engines::Proving;
@@ -77,8 +77,7 @@ impl<'t> Together<'t> {
 
     fn read(&self, image: &Image<'_>, out: &mut [u8]) -> Option<Scan> {
         let coded = &image.planned.as_ref()?.coded;
-        let data = Data { bytes: coded.data, may_change: image.file.may_change() };
-        let scan = sm::read(data, &coded.layout(), out, self.are_idle);
+        let scan = sm::read_file(coded, image.file.may_change(), out, self.are_idle);
         if self.is_awaited {
             demote(out);
         }

@@ -1,0 +1,412 @@
+// Decodes the scans of progressive images: coefficients, and apart from them DC values. A block of threads has an image,
+// a warp a scan at a time. All scans of an image are decoded at once: a scan that brings further bits of coefficients
+// follows those that brought the earlier ones, some blocks behind them.
+//
+// Where a code begins is known only when the one before it is read, so all threads of a warp read the same codes. What
+// they share is the work on the coefficients of a block: each thread has two.
+#include "jpeg_codes.cuh"
+
+constexpr uint32_t THREADS = PROGRESSIVE_THREADS, WARPS = THREADS / 32;
+// Bits by which a warp finds the codes of DC differences.
+constexpr uint32_t DC_BITS = 8;
+// Blocks after which a scan says how far it is, and those that wait look again.
+constexpr uint32_t STRIDE = 16;
+// How far a scan is that is done, or was given up: whoever waits for it goes on.
+constexpr uint32_t DONE = 1u << 31;
+
+// Tables of a warp's scan, by the next bits, and places of coefficients.
+struct Own {
+  union {
+    uint16_t ac[1 << LUT_BITS];
+    uint16_t dc[MAX_COMPONENTS][1 << DC_BITS];
+  };
+  // Places of the coefficients of a block that are 0.
+  uint8_t zeros[64];
+};
+
+// The data, bit by bit.
+struct Bits {
+  const uint32_t *data;
+  uint32_t words, at;
+  // The word that `at` lies in, the one behind it, and the next: it is asked for long before it is needed.
+  uint32_t high, low, next;
+
+  __device__ uint32_t word(uint32_t i) const { return i < words ? __byte_perm(__ldg(data + i), 0, 0x0123) : ~0u; }
+  __device__ void start(uint32_t bit) {
+    at = bit;
+    const uint32_t i = at / 32;
+    high = word(i), low = word(i + 1), next = word(i + 2);
+  }
+  // The next 32.
+  __device__ uint32_t peek() const { return __funnelshift_l(low, high, at); }
+  __device__ void skip(uint32_t count) {
+    const uint32_t before = at / 32, i = (at + count) / 32;
+    at += count;
+    if (i == before) return;
+    if (i == before + 1) {
+      high = low, low = next, next = word(i + 2);
+    } else {
+      start(at);
+    }
+  }
+  // The one at a place.
+  __device__ uint32_t bit(uint32_t place) const { return word(place / 32) >> (31 - place % 32) & 1; }
+};
+
+// Where blocks of a component are that come row by row, as in its own scans.
+struct Blocks {
+  uint32_t first, mcu_blocks, mcus_across, h, v, across;
+  // The block at hand: its column in its row, its column in its MCU, and where it is.
+  uint32_t x, y, in_mcu, at;
+
+  __device__ Blocks(const Image &image, const Pass &pass, uint32_t c)
+      : first(image.first_block + image.first[c]), mcu_blocks(image.mcu_blocks), mcus_across(image.mcus_across), h(image.across[c]),
+        v(image.mcu_height >> image.factor_y[c]), across(pass.across) {}
+  __device__ void set(uint32_t number) {
+    x = number % across, y = number / across;
+    place();
+  }
+  __device__ void place() {
+    const uint32_t mcu_x = x / h, mcu_y = y / v;
+    in_mcu = x - mcu_x * h;
+    at = first + (mcu_y * mcus_across + mcu_x) * mcu_blocks + (y - mcu_y * v) * h + in_mcu;
+  }
+  __device__ void advance(uint32_t count) {
+    x += count;
+    if (x >= across) {
+      y += x / across, x %= across;
+      place();
+    } else if (count == 1) {
+      in_mcu++, at++;
+      if (in_mcu == h) in_mcu = 0, at += mcu_blocks - h;
+    } else {
+      place();
+    }
+  }
+};
+
+// A scan while a warp decodes it.
+struct Scan {
+  const Params &p;
+  const Image &image;
+  const Pass pass;
+  Own &own;
+  // How far each scan of the image is.
+  uint32_t *const progress;
+  const uint32_t number, image_number, lane;
+  Bits bits;
+  // What it has said, and what those before it have.
+  uint32_t told, ahead, bad;
+
+  __device__ Scan(const Params &p, const Image &image, const Pass &pass, Own &own, uint32_t *progress, uint32_t number, uint32_t image_number)
+      : p(p), image(image), pass(pass), own(own), progress(progress), number(number), image_number(image_number),
+        lane(threadIdx.x % 32), told(0), ahead(0), bad(0) {
+    bits.data = image.data, bits.words = image.words;
+  }
+
+  __device__ uint32_t total() const { return pass.across * pass.down; }
+
+  // Blocks before `done` are decoded.
+  __device__ void tell(uint32_t done) {
+    if (done - told < STRIDE) return;
+    __threadfence_block();
+    __syncwarp();
+    if (lane == 0) atomicAdd(progress + number, done - told);
+    told = done;
+  }
+  __device__ void finish() {
+    if (bad && lane == 0) atomicOr(p.status + image_number, bad);
+    __threadfence_block();
+    __syncwarp();
+    if (lane == 0) atomicOr(progress + number, DONE);
+  }
+  // Until the scans before this one have decoded blocks up to `end`.
+  __device__ void wait(uint32_t end) {
+    if (end <= ahead) return;
+    ahead = min(end + STRIDE, total());
+    if (end > ahead) ahead = end;
+    while (__any_sync(~0u, (pass.waits >> lane & 1) != 0 && atomicOr(progress + lane, 0) < ahead)) __nanosleep(200);
+    __threadfence_block();
+    __syncwarp();
+  }
+
+  // Loads the tables of a scan with codes.
+  __device__ void load() {
+    if (pass.first > 0) {
+      const uint4 *from = (const uint4 *)p.tables[pass.tables[first_component()]].lut;
+      for (uint32_t i = lane; i < sizeof(own.ac) / 16; i += 32) ((uint4 *)own.ac)[i] = __ldg(from + i);
+    } else if (!pass.refines) {
+      for (uint32_t c = 0; c < MAX_COMPONENTS; c++) {
+        if (!(pass.components >> c & 1)) continue;
+        const uint16_t *from = p.tables[pass.tables[c]].lut;
+        for (uint32_t i = lane; i < 1 << DC_BITS; i += 32) {
+          const uint32_t e = from[i << (LUT_BITS - DC_BITS)];
+          own.dc[c][i] = code_bits(e) <= DC_BITS ? e : 0;
+        }
+      }
+    }
+    __syncwarp();
+  }
+  __device__ uint32_t first_component() const { return __ffs(pass.components) - 1; }
+
+  // The bits of a segment must be used up, all but those that fill the last byte.
+  __device__ void end_segment(uint32_t last) {
+    if (bits.at > last) bad |= TOO_SHORT;
+    else if (last - bits.at >= 8) bad |= TOO_LONG;
+  }
+
+  __device__ void decode() {
+    if (pass.first > 0) {
+      if (pass.refines) refine();
+      else first();
+    } else if (pass.refines) {
+      refine_dc();
+    } else {
+      first_dc();
+    }
+  }
+
+  // Each segment: its blocks or MCUs from `begin` to before `end`.
+  template <class Decode> __device__ void each_segment(Decode decode) {
+    for (uint32_t i = 0; i < pass.segments && !bad; i++) {
+      const Segment segment = p.segments[pass.first_segment + i];
+      const uint32_t begin = i * pass.interval, end = min(total() - begin, pass.interval) + begin;
+      bits.start(segment.first_bit);
+      decode(begin, end, segment.first_bit + segment.bits);
+      if (!bad) end_segment(segment.first_bit + segment.bits);
+    }
+  }
+
+  // The entry of a band's table for the next code; 0: there is none.
+  __device__ uint32_t code(uint32_t next) {
+    uint32_t e = own.ac[next >> (32 - LUT_BITS)];
+    if (e == 0) {
+      e = find_one(p.tables[pass.tables[first_component()]], next);
+      if (e == NO_CODE) bad |= BAD_CODE, e = 0;
+    }
+    return e;
+  }
+  // Blocks from this one on that have nothing (more) in the band; behind its code and its bits.
+  __device__ uint32_t end_run(uint32_t next, uint32_t e) {
+    const uint32_t count = e >> 9, length = code_bits(e);
+    bits.skip(length + count);
+    return count == 0 ? 1 : (1u << count) + (next << length >> (32 - count));
+  }
+
+  // A band for the first time. The blocks are 0.
+  __device__ void first() {
+    Blocks blocks(image, pass, first_component());
+    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
+      blocks.set(begin);
+      for (uint32_t n = begin; n < end;) {
+        int32_t v[2] = {0, 0};
+        uint32_t run = 1;
+        for (uint32_t k = pass.first; k <= pass.last; k++) {
+          const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
+          if (bad) return;
+          if (size == 0 && zeros < 15) {
+            run = end_run(next, e);
+            break;
+          }
+          k += zeros;
+          const int32_t value = size ? value_of(next << length, size) << pass.low : 0;
+          if (k > pass.last || value != (int16_t)value) {
+            bad |= BAD_CODE;
+            return;
+          }
+          if (k / 2 == lane) v[k % 2] = value;
+          bits.skip(length + size);
+        }
+        int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
+        if (v[0]) to[0] = v[0];
+        if (v[1]) to[1] = v[1];
+        if (bits.at > last) {
+          bad |= TOO_SHORT;
+          return;
+        }
+        run = min(run, end - n);
+        n += run;
+        blocks.advance(run);
+        tell(n);
+      }
+    });
+  }
+
+  // A further bit of a band.
+  __device__ void refine() {
+    Blocks blocks(image, pass, first_component());
+    const uint32_t size_of_band = pass.last - pass.first + 1, below = (1u << lane) - 1;
+    const int32_t one = 1 << pass.low;
+    const bool in[2] = {2 * lane >= pass.first && 2 * lane <= pass.last, 2 * lane + 1 >= pass.first && 2 * lane + 1 <= pass.last};
+    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
+      blocks.set(begin);
+      const auto load = [&] { return ((const uint32_t *)(p.coefficients + (uint64_t)blocks.at * 64))[lane]; };
+      wait(begin + 1);
+      uint32_t pair = load(), run = 0;
+      for (uint32_t n = begin; n < end; n++) {
+        int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
+        int32_t v[2] = {(int16_t)pair, (int16_t)(pair >> 16)};
+        // Asked for before it is needed.
+        if (n + 1 < end) {
+          blocks.advance(1);
+          wait(n + 2);
+          pair = load();
+        }
+        // Those that are known, and for each how many come before it.
+        const bool known[2] = {in[0] && v[0] != 0, in[1] && v[1] != 0};
+        const uint32_t even = __ballot_sync(~0u, known[0]), odd = __ballot_sync(~0u, known[1]), count = __popc(even) + __popc(odd);
+        uint32_t rank[2];
+        rank[0] = __popc(even & below) + __popc(odd & below), rank[1] = rank[0] + known[0];
+        // Where the bit of each is, and how many bits were passed.
+        uint32_t place[2] = {~0u, ~0u}, passed = 0;
+        const auto pass_bits = [&](uint32_t from, uint32_t bits) {
+          for (uint32_t i = 0; i < 2; i++)
+            if (known[i] && rank[i] - passed < bits) place[i] = from + rank[i] - passed;
+          passed += bits;
+        };
+        int32_t added[2] = {0, 0};
+        if (run == 0) {
+          __syncwarp();
+          for (uint32_t i = 0; i < 2; i++)
+            if (in[i] && !known[i]) own.zeros[2 * lane + i - pass.first - rank[i]] = 2 * lane + i;
+          __syncwarp();
+          const uint32_t free = size_of_band - count;
+          uint32_t used = 0;
+          for (uint32_t before = pass.first - 1; before != pass.last;) {
+            const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
+            if (bad) return;
+            if (size == 0 && zeros < 15) {
+              run = end_run(next, e);
+              break;
+            }
+            used += zeros + 1;
+            if (size > 1 || used > free) {
+              bad |= BAD_CODE;
+              return;
+            }
+            // Past so many zeros to the one behind them; what is known on the way has a bit each.
+            const uint32_t k = own.zeros[used - 1], more = k - before - 1 - zeros;
+            pass_bits(bits.at + length + size, more);
+            if (size && k / 2 == lane) added[k % 2] = next << length >> 31 ? one : -one;
+            bits.skip(length + size + more);
+            before = k;
+          }
+        }
+        if (run > 0) {
+          run--;
+          const uint32_t more = count - passed;
+          pass_bits(bits.at, more);
+          bits.skip(more);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+          // Away from zero.
+          if (place[i] != ~0u && bits.bit(place[i])) added[i] = v[i] < 0 ? -one : one;
+          if (added[i]) to[i] = v[i] + added[i];
+        }
+        if (bits.at > last) {
+          bad |= TOO_SHORT;
+          return;
+        }
+        tell(n + 1);
+      }
+    });
+  }
+
+  // DC values but for their lowest bits.
+  __device__ void first_dc() {
+    const bool alone = (pass.components & (pass.components - 1)) == 0;
+    Blocks blocks(image, pass, first_component());
+    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
+      int32_t sums[MAX_COMPONENTS] = {0, 0, 0};
+      const auto block = [&](uint32_t c, uint32_t at) {
+        const uint32_t next = bits.peek();
+        uint32_t e = own.dc[c][next >> (32 - DC_BITS)];
+        if (e == 0) e = find_one(p.tables[pass.tables[c]], next);
+        if (e == NO_CODE) {
+          bad |= BAD_CODE;
+          return;
+        }
+        const uint32_t size = value_bits(e), length = code_bits(e);
+        sums[c] += size ? value_of(next << length, size) : 0;
+        bits.skip(length + size);
+        if (lane == 0) p.dcs[at] = (int16_t)(sums[c] << pass.low);
+      };
+      if (alone) blocks.set(begin);
+      for (uint32_t mcu = begin; mcu < end && !bad; mcu++) {
+#pragma unroll
+        for (uint32_t c = 0; c < MAX_COMPONENTS; c++) {
+          if (!(pass.components >> c & 1)) continue;
+          if (alone) {
+            block(c, blocks.at);
+            blocks.advance(1);
+          } else {
+            const uint32_t at = image.first_block + mcu * image.mcu_blocks + image.first[c];
+            for (uint32_t i = 0; i < blocks_of(c) && !bad; i++) block(c, at + i);
+          }
+        }
+        if (bits.at > last) bad |= TOO_SHORT;
+      }
+    });
+  }
+
+  // Blocks of a component that an MCU has.
+  __device__ uint32_t blocks_of(uint32_t c) const { return image.across[c] * (image.mcu_height >> image.factor_y[c]); }
+
+  // A further bit of DC values: those are found without a look at others.
+  __device__ void refine_dc() {
+    const bool alone = (pass.components & (pass.components - 1)) == 0;
+    wait(DONE);
+    uint32_t each = 0;
+    for (uint32_t c = 0; c < MAX_COMPONENTS; c++) each += pass.components >> c & 1 ? blocks_of(c) : 0;
+    if (alone) each = 1;
+    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
+      const uint32_t count = (end - begin) * each;
+      if (count > last - bits.at) {
+        bad |= TOO_SHORT;
+        return;
+      }
+      for (uint32_t i = lane; i < count; i += 32) {
+        if (!bits.bit(bits.at + i)) continue;
+        uint32_t at;
+        if (alone) {
+          Blocks blocks(image, pass, first_component());
+          blocks.set(begin + i);
+          at = blocks.at;
+        } else {
+          const uint32_t mcu = begin + i / each;
+          uint32_t c = 0, own = i % each;
+          for (; c + 1 < MAX_COMPONENTS; c++) {
+            const uint32_t has = pass.components >> c & 1 ? blocks_of(c) : 0;
+            if (own < has) break;
+            own -= has;
+          }
+          at = image.first_block + mcu * image.mcu_blocks + image.first[c] + own;
+        }
+        p.dcs[at] |= 1 << pass.low;
+      }
+      bits.at += count;
+    });
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
+  begin_early();
+  __shared__ uint4 memory[WARPS * sizeof(Own) / 16];
+  __shared__ uint32_t progress[MAX_PASSES];
+  static_assert(sizeof(Own) % 16 == 0, "tables are loaded in fours of words");
+  const Task task = rows[blockIdx.x];
+  const Image &image = p.images[task.image];
+  if (threadIdx.x < MAX_PASSES) progress[threadIdx.x] = 0;
+  uint4 *const coefficients = (uint4 *)(p.coefficients + (uint64_t)image.first_block * 64);
+  for (uint64_t i = threadIdx.x; i < (uint64_t)image.blocks * 8; i += THREADS) coefficients[i] = {0, 0, 0, 0};
+  for (uint32_t i = threadIdx.x; i < image.blocks; i += THREADS) p.dcs[image.first_block + i] = 0;
+  __syncthreads();
+  const uint32_t warp = threadIdx.x / 32;
+  // A scan waits for earlier ones only, and those are done or with other warps.
+  for (uint32_t i = warp; i < task.count; i += WARPS) {
+    Scan scan(p, image, p.passes[task.first + i], ((Own *)memory)[warp], progress, i, task.image);
+    scan.load();
+    scan.decode();
+    scan.finish();
+  }
+}
