@@ -89,7 +89,11 @@ struct Blocks {
 struct Scan {
   const Params &p;
   const Image &image;
-  const Pass pass;
+  // In memory; what is often needed of it is here, too: the band, the lowest bit, blocks or MCUs, and the table of the
+  // first component.
+  const Pass &pass;
+  const uint32_t begin, end, low, total;
+  const Table &table;
   Own &own;
   // How far each scan of the image is.
   uint32_t *const progress;
@@ -99,12 +103,11 @@ struct Scan {
   uint32_t told, ahead, bad;
 
   __device__ Scan(const Params &p, const Image &image, const Pass &pass, Own &own, uint32_t *progress, uint32_t number, uint32_t image_number)
-      : p(p), image(image), pass(pass), own(own), progress(progress), number(number), image_number(image_number),
+      : p(p), image(image), pass(pass), begin(pass.first), end(pass.last), low(pass.low), total(pass.across * pass.down),
+        table(p.tables[pass.tables[__ffs(pass.components) - 1]]), own(own), progress(progress), number(number), image_number(image_number),
         lane(threadIdx.x % 32), told(0), ahead(0), bad(0) {
     bits.data = image.data, bits.words = image.words;
   }
-
-  __device__ uint32_t total() const { return pass.across * pass.down; }
 
   // Blocks before `done` are decoded.
   __device__ void tell(uint32_t done) {
@@ -123,7 +126,7 @@ struct Scan {
   // Until the scans before this one have decoded blocks up to `end`.
   __device__ void wait(uint32_t end) {
     if (end <= ahead) return;
-    ahead = min(end + STRIDE, total());
+    ahead = min(end + STRIDE, total);
     if (end > ahead) ahead = end;
     while (__any_sync(~0u, (pass.waits >> lane & 1) != 0 && atomicOr(progress + lane, 0) < ahead)) __nanosleep(200);
     __threadfence_block();
@@ -133,7 +136,7 @@ struct Scan {
   // Loads the tables of a scan with codes.
   __device__ void load() {
     if (pass.first > 0) {
-      const uint4 *from = (const uint4 *)p.tables[pass.tables[first_component()]].lut;
+      const uint4 *from = (const uint4 *)table.lut;
       for (uint32_t i = lane; i < sizeof(own.ac) / 16; i += 32) ((uint4 *)own.ac)[i] = __ldg(from + i);
     } else if (!pass.refines) {
       for (uint32_t c = 0; c < MAX_COMPONENTS; c++) {
@@ -170,7 +173,7 @@ struct Scan {
   template <class Decode> __device__ void each_segment(Decode decode) {
     for (uint32_t i = 0; i < pass.segments && !bad; i++) {
       const Segment segment = p.segments[pass.first_segment + i];
-      const uint32_t begin = i * pass.interval, end = min(total() - begin, pass.interval) + begin;
+      const uint32_t begin = i * pass.interval, end = min(total - begin, pass.interval) + begin;
       bits.start(segment.first_bit);
       decode(begin, end, segment.first_bit + segment.bits);
       if (!bad) end_segment(segment.first_bit + segment.bits);
@@ -181,7 +184,7 @@ struct Scan {
   __device__ uint32_t code(uint32_t next) {
     uint32_t e = own.ac[next >> (32 - LUT_BITS)];
     if (e == 0) {
-      e = find_one(p.tables[pass.tables[first_component()]], next);
+      e = find_one(table, next);
       if (e == NO_CODE) bad |= BAD_CODE, e = 0;
     }
     return e;
@@ -196,12 +199,12 @@ struct Scan {
   // A band for the first time. The blocks are 0.
   __device__ void first() {
     Blocks blocks(image, pass, first_component());
-    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
-      blocks.set(begin);
-      for (uint32_t n = begin; n < end;) {
+    each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
+      blocks.set(from);
+      for (uint32_t n = from; n < behind;) {
         int32_t v[2] = {0, 0};
         uint32_t run = 1;
-        for (uint32_t k = pass.first; k <= pass.last; k++) {
+        for (uint32_t k = begin; k <= end; k++) {
           const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
           if (bad) return;
           if (size == 0 && zeros < 15) {
@@ -209,12 +212,14 @@ struct Scan {
             break;
           }
           k += zeros;
-          const int32_t value = size ? value_of(next << length, size) << pass.low : 0;
-          if (k > pass.last || value != (int16_t)value) {
+          const int32_t value = size ? value_of(next << length, size) << low : 0;
+          if (k > end || value != (int16_t)value) {
             bad |= BAD_CODE;
             return;
           }
-          if (k / 2 == lane) v[k % 2] = value;
+          // Not by a number: registers have none.
+          if (k == 2 * lane) v[0] = value;
+          if (k == 2 * lane + 1) v[1] = value;
           bits.skip(length + size);
         }
         int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
@@ -224,7 +229,7 @@ struct Scan {
           bad |= TOO_SHORT;
           return;
         }
-        run = min(run, end - n);
+        run = min(run, behind - n);
         n += run;
         blocks.advance(run);
         tell(n);
@@ -235,19 +240,19 @@ struct Scan {
   // A further bit of a band.
   __device__ void refine() {
     Blocks blocks(image, pass, first_component());
-    const uint32_t size_of_band = pass.last - pass.first + 1, below = (1u << lane) - 1;
-    const int32_t one = 1 << pass.low;
-    const bool in[2] = {2 * lane >= pass.first && 2 * lane <= pass.last, 2 * lane + 1 >= pass.first && 2 * lane + 1 <= pass.last};
-    each_segment([&](uint32_t begin, uint32_t end, uint32_t last) {
-      blocks.set(begin);
+    const uint32_t size_of_band = end - begin + 1, below = (1u << lane) - 1;
+    const int32_t one = 1 << low;
+    const bool in[2] = {2 * lane >= begin && 2 * lane <= end, 2 * lane + 1 >= begin && 2 * lane + 1 <= end};
+    each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
+      blocks.set(from);
       const auto load = [&] { return ((const uint32_t *)(p.coefficients + (uint64_t)blocks.at * 64))[lane]; };
-      wait(begin + 1);
+      wait(from + 1);
       uint32_t pair = load(), run = 0;
-      for (uint32_t n = begin; n < end; n++) {
+      for (uint32_t n = from; n < behind; n++) {
         int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
         int32_t v[2] = {(int16_t)pair, (int16_t)(pair >> 16)};
         // Asked for before it is needed.
-        if (n + 1 < end) {
+        if (n + 1 < behind) {
           blocks.advance(1);
           wait(n + 2);
           pair = load();
@@ -260,6 +265,7 @@ struct Scan {
         // Where the bit of each is, and how many bits were passed.
         uint32_t place[2] = {~0u, ~0u}, passed = 0;
         const auto pass_bits = [&](uint32_t from, uint32_t bits) {
+#pragma unroll
           for (uint32_t i = 0; i < 2; i++)
             if (known[i] && rank[i] - passed < bits) place[i] = from + rank[i] - passed;
           passed += bits;
@@ -267,12 +273,13 @@ struct Scan {
         int32_t added[2] = {0, 0};
         if (run == 0) {
           __syncwarp();
+#pragma unroll
           for (uint32_t i = 0; i < 2; i++)
-            if (in[i] && !known[i]) own.zeros[2 * lane + i - pass.first - rank[i]] = 2 * lane + i;
+            if (in[i] && !known[i]) own.zeros[2 * lane + i - begin - rank[i]] = 2 * lane + i;
           __syncwarp();
           const uint32_t free = size_of_band - count;
           uint32_t used = 0;
-          for (uint32_t before = pass.first - 1; before != pass.last;) {
+          for (uint32_t before = begin - 1; before != end;) {
             const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
             if (bad) return;
             if (size == 0 && zeros < 15) {
@@ -287,7 +294,9 @@ struct Scan {
             // Past so many zeros to the one behind them; what is known on the way has a bit each.
             const uint32_t k = own.zeros[used - 1], more = k - before - 1 - zeros;
             pass_bits(bits.at + length + size, more);
-            if (size && k / 2 == lane) added[k % 2] = next << length >> 31 ? one : -one;
+            const int32_t value = size == 0 ? 0 : next << length >> 31 ? one : -one;
+            if (k == 2 * lane) added[0] = value;
+            if (k == 2 * lane + 1) added[1] = value;
             bits.skip(length + size + more);
             before = k;
           }
@@ -298,6 +307,7 @@ struct Scan {
           pass_bits(bits.at, more);
           bits.skip(more);
         }
+#pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
           // Away from zero.
           if (place[i] != ~0u && bits.bit(place[i])) added[i] = v[i] < 0 ? -one : one;
@@ -389,7 +399,7 @@ struct Scan {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, 4) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 3) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ uint4 memory[WARPS * sizeof(Own) / 16];
   __shared__ uint32_t progress[MAX_PASSES];
