@@ -5,6 +5,7 @@ same run.
     benches/peers/gpu.py                                  two sizes, batches 1, 8, 32 and 128
     benches/peers/gpu.py --batch 128 --instances 2 --rounds 5 --peers dali cvcuda
     benches/peers/gpu.py --sizes 1920x1080 --loads 0.5 0.65 0.8 1.0
+    benches/peers/gpu.py --sizes 500x375-progressive --batch 128 512 --instances 1 4
     benches/peers/gpu.py --instances 1 2 4 --json FILE --svg FILE
     benches/peers/gpu.py --from FILE... --svg FILE        the table and the picture of what was measured before
 

@@ -14,17 +14,34 @@ use crate::limits;
 use crate::memory::{Bounds, Size, bound};
 use crate::operator::Inputs;
 
+/// Progressive images of a batch, for each thread of the host, from more of which on the SMs have them. A warp reads a
+/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan, about what a thread of the
+/// host takes for one image.
+const PROGRESSIVE_OF_A_THREAD: usize = 1;
+
+/// Whether the SMs have the progressive images of a batch.
+fn are_enough(progressive: usize, threads: usize, wish: Option<Wish>) -> bool {
+    wish.is_some() || progressive > PROGRESSIVE_OF_A_THREAD * threads
+}
+
 impl DeviceDecoder {
     /// Where each image is decoded.
     pub(super) fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
-        let candidate = |image: &Image<'_>| Candidate {
-            size: image.size(),
-            upload: image.bytes,
-            engines: image.picture.is_some(),
-            sms: image.planned.as_ref().map(|planned| SmNeed {
-                scratch: self.sm_bytes(image, planned),
-                mcu_bits: planned.coded.mcu_bits(),
-            }),
+        let is_progressive = |planned: &&Planned<'_>| planned.coded.is_progressive();
+        let progressive = images.iter().filter_map(|image| image.planned.as_ref()).filter(is_progressive);
+        let with_progressive = are_enough(progressive.count(), threads, wish);
+        let candidate = |image: &Image<'_>| {
+            let planned =
+                image.planned.as_ref().filter(|planned| with_progressive || !is_progressive(planned));
+            Candidate {
+                size: image.size(),
+                upload: image.bytes,
+                engines: image.picture.is_some(),
+                sms: planned.map(|planned| SmNeed {
+                    scratch: self.sm_bytes(image, planned),
+                    mcu_bits: planned.coded.mcu_bits(),
+                }),
+            }
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         assign(&candidates, threads, &self.speeds, wish)
@@ -129,5 +146,16 @@ impl Takers<'_> {
     pub(super) fn planned<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Planned<'a>> {
         let may_leave_planes = self.leaves_planes && self.finish.is_needless(job, Extent::Window);
         self.sms.plan(job, header, may_leave_planes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_progressive_images_are_for_the_host() {
+        assert!(!are_enough(16, 16, None) && are_enough(17, 16, None) && !are_enough(0, 0, None));
+        assert!(are_enough(1, 16, Some(Wish::Path(Path::Sm))));
     }
 }
