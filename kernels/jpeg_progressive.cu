@@ -245,7 +245,12 @@ struct Scan {
     const bool in[2] = {2 * lane >= begin && 2 * lane <= end, 2 * lane + 1 >= begin && 2 * lane + 1 <= end};
     each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
       blocks.set(from);
-      const auto load = [&] { return ((const uint32_t *)(p.coefficients + (uint64_t)blocks.at * 64))[lane]; };
+      // What is not of the band another scan may write now.
+      const auto load = [&]() -> uint32_t {
+        const uint16_t *of = (const uint16_t *)p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
+        if (in[0] && in[1]) return *(const uint32_t *)of;
+        return in[0] ? of[0] : in[1] ? (uint32_t)of[1] << 16 : 0;
+      };
       wait(from + 1);
       uint32_t pair = load(), run = 0;
       for (uint32_t n = from; n < behind; n++) {

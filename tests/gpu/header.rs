@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gesso::gpu::jpeg::sm::{Coded, Colour};
-use gesso::gpu::jpeg::{Frame, Picture, Sampling};
+use gesso::gpu::jpeg::sm::{Coded, Colour, read_file};
+use gesso::gpu::jpeg::{Frame, Header, Picture, Sampling};
 use turbojpeg::Subsamp;
 
 use crate::pictures::{Recipe, turned};
@@ -51,7 +51,6 @@ fn recorded_files_are_told_apart() {
         ("jpeg_corrupt_bit", Sampling::Quarter),
     ];
     let refused = [
-        "jpeg_prog",
         "jpeg_rgb",
         "jpeg_411",
         "jpeg_441",
@@ -158,9 +157,9 @@ fn the_sms_take_more_than_the_engines() {
         ("jpeg_trailing_zeros", Colour::YCbCr, [2, 2]),
         ("jpeg_trailing_garbage", Colour::YCbCr, [2, 2]),
         ("jpeg_corrupt_bit", Colour::YCbCr, [2, 2]),
+        ("jpeg_prog", Colour::YCbCr, [2, 2]),
     ];
     let refused = [
-        "jpeg_prog",
         "jpeg_cmyk",
         "jpeg_cmyk_plain",
         "jpeg_ycck",
@@ -179,5 +178,33 @@ fn the_sms_take_more_than_the_engines() {
     }
     for (name, file) in files.iter().filter(|(name, _)| !name.starts_with("jpeg")) {
         assert!(Coded::read(file).is_none(), "{name}");
+    }
+}
+
+/// What the device gets of progressive files: scans, one behind the other, without stuffed zeros and markers.
+#[test]
+fn all_scans_of_a_progressive_file_are_read() {
+    for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Sub2x1] {
+        let file = Recipe::new(213, 150, sampling, 7).progressive();
+        let coded = Coded::read(&file).unwrap();
+        let mut bits = vec![0; coded.room()];
+        let scan = read_file(&coded, false, &mut bits, false).unwrap();
+        assert_eq!((coded.scans.len(), scan.segments().len()), (10, 10), "{sampling:?}");
+        for (segment, scan) in scan.segments().iter().zip(&coded.scans) {
+            let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
+            let mut stuffed = Vec::new();
+            for &byte in &bits[start..start + bytes] {
+                stuffed.push(byte);
+                stuffed.extend((byte == 0xFF).then_some(0));
+            }
+            assert_eq!(stuffed, scan.data[..scan.data.len() - 2]);
+        }
+        // What may change is for the host, and so is what lacks something.
+        assert!(read_file(&coded, true, &mut bits, false).is_none());
+        assert!(read_file(&coded, false, &mut bits[..file.len() / 2], false).is_none());
+        assert!(Coded::read(&file[..file.len() - 2]).is_none());
+        assert!(!Header::ends_within(&file[..file.len() - 2]));
+        let last = file.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap();
+        assert!(Coded::read(&[&file[..last], &[0xFF, 0xD9]].concat()).is_none(), "bits are missing");
     }
 }

@@ -145,13 +145,9 @@ struct Named {
 }
 
 impl Named {
-    fn with<'a>(
-        &self,
-        quantisation: Quantisation<'a>,
-        pair: Option<[Huffman<'a>; 2]>,
-    ) -> Option<Component<'a>> {
+    fn with<'a>(&self, quantisation: Quantisation<'a>, pair: Option<[Huffman<'a>; 2]>) -> Component<'a> {
         let Self { id, factors, table } = *self;
-        Some(Component { id, factors, table, quantisation, pair })
+        Component { id, factors, table, quantisation, pair }
     }
 }
 
@@ -279,7 +275,7 @@ impl<'a> Reader<'a> {
             let defined = |tables: &[Option<Huffman<'a>>; 4], index: u8| *tables.get(usize::from(index))?;
             let quantisation = (*self.quantisation.get(usize::from(named.table))?)?;
             let (dc, ac) = (defined(&self.dc, tables >> 4)?, defined(&self.ac, tables & 15)?);
-            named.with(quantisation, Some([dc, ac])).filter(|_| named.id == id)
+            (named.id == id).then(|| named.with(quantisation, Some([dc, ac])))
         };
         let components =
             frame.components.iter().zip(selectors).map(component).collect::<Option<ArrayVec<_, 3>>>()?;

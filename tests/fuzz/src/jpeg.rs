@@ -1,7 +1,7 @@
 //! JPEGs: our own decoder on the host against libjpeg-turbo, and what a device's decoders read of a file on the host.
 
 use gesso::cpu::decode::{DecodeOptions, Decoder, JpegDecoder, Vectors};
-use gesso::gpu::jpeg::sm::{Coded, Scan};
+use gesso::gpu::jpeg::sm::{Coded, read_file};
 use gesso::gpu::jpeg::{Header, Picture};
 use gesso::tensor::DType;
 
@@ -27,5 +27,6 @@ pub(crate) fn on_device(file: &[u8]) {
     let _ = Picture::read(file);
     let Some(coded) = Coded::read(file) else { return };
     let mut to = vec![0; coded.room()];
-    let _ = Scan::read_once(coded.data, &coded.layout(), &mut to);
+    let _ = read_file(&coded, true, &mut to, false);
+    let _ = read_file(&coded, false, &mut to, false);
 }

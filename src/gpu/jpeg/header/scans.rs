@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         }
         // Where bits are missing libjpeg smooths between blocks.
         let complete = known.iter().take(names.len()).flatten().all(|&bits| bits == Some(0));
-        let components = names.iter().zip(quantisation).map(|(name, values)| name.with(values?, None));
+        let components = names.iter().zip(quantisation).map(|(name, values)| Some(name.with(values?, None)));
         let components = components.collect::<Option<ArrayVec<_, 3>>>()?;
         let frame = self.frame.take().filter(|_| complete)?;
         Some(Header {

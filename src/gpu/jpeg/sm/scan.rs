@@ -109,13 +109,11 @@ impl Scan {
         let mut all = Self { segments: Vec::with_capacity(coded.segments()), bytes: 0 };
         for scan in &coded.scans {
             let layout = coded.scan_layout(scan);
-            let mut reading = Reading::new(scan.data.len(), &layout, to.get_mut(all.bytes..)?)?;
-            reading.is_last = false;
+            let mut reading = Reading::new(scan.data.len(), &layout, to)?;
+            (reading.start, reading.out.at, reading.is_last) = (all.bytes, all.bytes, false);
             reading.next(scan.data)?.then_some(())?;
-            let first_bit = u32::try_from(all.bytes * 8).ok()?;
-            let moved = |segment: Segment| Segment { first_bit: first_bit + segment.first_bit, ..segment };
-            all.segments.extend(reading.scan.segments.into_iter().map(moved));
-            all.bytes += reading.scan.bytes;
+            all.segments.append(&mut reading.scan.segments);
+            all.bytes = reading.scan.bytes;
         }
         Some(all)
     }
