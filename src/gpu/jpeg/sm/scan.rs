@@ -236,9 +236,7 @@ impl<'a> Reading<'a> {
             (true, false) => !(RST0..RST0 + 8).contains(&marker),
             (false, _) => marker == RST0 + (number % 8) as u8,
         };
-        if !is_right {
-            return None;
-        }
+        is_right.then_some(())?;
         self.scan.segments.push(Segment::new(self.layout, number, self.start, self.out.at)?);
         self.out.pad()?;
         (self.start, self.scan.bytes) = (self.out.at, self.out.at);
