@@ -8,7 +8,7 @@ use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one
 /// line.
-const LAYERS: [&[&str]; 16] = [
+const LAYERS: [&[&str]; 17] = [
     &["faults", "limits", "sync"],
     &["error"],
     &["lanes", "threads", "deadline"],
@@ -23,6 +23,7 @@ const LAYERS: [&[&str]; 16] = [
     &["pipeline"],
     &["capi"],
     // The plugin's own.
+    &["fetch"],
     &["config"],
     &["record"],
     &["triton"],

@@ -1,13 +1,14 @@
 //! The plugin for NVIDIA Triton Inference Server: `libtriton_gesso.so`, which also exports the engine's C API.
 //!
 //! ```text
-//! gesso::pipeline  <-  config  <-  record  <-  triton
+//! gesso::pipeline  <-  fetch  <-  config  <-  record  <-  triton
 //! ```
 //!
-//! [`config`] reads, completes and checks what a model says of itself; [`record`] is the file of a
-//! recorded request; [`triton`] implements the server's C API.
+//! [`fetch`] downloads files by their address; [`config`] reads, completes and checks what a model says of itself;
+//! [`record`] is the file of a recorded request; [`triton`] implements the server's C API.
 
 pub mod config;
+pub mod fetch;
 pub mod record;
 pub mod triton;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
-use super::{Quota, Recording, in_config, read, spelling};
+use super::{Fetching, Quota, Recording, in_config, read, spelling};
 use gesso::cpu::formats::Formats;
 use gesso::error::{Context, Error, Result};
 use gesso::gpu::Allowance;
@@ -72,6 +72,8 @@ pub struct Settings {
     /// `files.NAME`: a folder. Requests name files below it in input `NAME`, in place of sending them; by name of the
     /// input.
     pub files: BTreeMap<String, String>,
+    /// What is fetched by addresses that its requests name.
+    pub fetching: Fetching,
     /// What is recorded of its requests.
     pub recording: Recording,
     /// Parameters that nobody reads, in lexicographic order.
@@ -88,6 +90,7 @@ impl Settings {
             match key.as_str() {
                 key if Self::shared().any(|known| known == key) => settings.set(key, &text(key, value)?)?,
                 key if Recording::KEYS.contains(&key) => settings.recording.set(key, &text(key, value)?)?,
+                key if Fetching::KEYS.contains(&key) => settings.fetching.set(key, &text(key, value)?)?,
                 DETERMINISTIC => settings.deterministic = truth(key, &text(key, value)?)?,
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
                 ARITHMETIC => settings.arithmetic = arithmetic(&text(key, value)?)?,
@@ -180,8 +183,11 @@ impl Settings {
             format!("`{}`{meant}", name.escape_debug())
         };
         let names: Vec<String> = self.unknown.iter().map(named).collect();
-        let shared: Vec<String> =
-            Self::shared().chain(Recording::KEYS).map(|name| format!("`{name}`")).collect();
+        let shared: Vec<String> = Self::shared()
+            .chain(Recording::KEYS)
+            .chain(Fetching::KEYS)
+            .map(|name| format!("`{name}`"))
+            .collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are {}, `{DETERMINISTIC}`, \
              `{JPEG_SCALED_DECODE}`, `{ARITHMETIC}`, `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
@@ -203,7 +209,7 @@ impl Settings {
                 .map(|known| format!("{known}.{}", rest.escape_debug()));
         }
         let own = [DETERMINISTIC, JPEG_SCALED_DECODE, ARITHMETIC, SPLIT_ALONG_OUTER_AXIS];
-        let known = Self::shared().chain(Recording::KEYS).chain(own);
+        let known = Self::shared().chain(Recording::KEYS).chain(Fetching::KEYS).chain(own);
         spelling::nearest(name, known).map(str::to_owned)
     }
 

@@ -14,6 +14,7 @@
 
 use std::ptr::NonNull;
 
+use super::addresses::Files;
 use super::api::{Instance, NewResponse, Request, Response, Times, now};
 use super::guard::catch;
 use super::streams::Piece;
@@ -31,6 +32,8 @@ pub struct Claim {
     compute: Option<(u64, u64)>,
     /// What it is a piece of; or why it cannot be.
     piece: Result<Option<Piece>>,
+    /// Files that it names by address.
+    files: Files,
 }
 
 /// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be
@@ -87,6 +90,16 @@ impl Claim {
     /// When the request arrived, by [`now`].
     pub fn start(&self) -> u64 {
         self.start
+    }
+
+    /// Takes the files that the request names by address.
+    pub(super) fn set_files(&mut self, files: Files) {
+        self.files = files;
+    }
+
+    /// The files that the request names by address, if it does.
+    pub(super) fn files(&self) -> &Files {
+        &self.files
     }
 
     /// Notes what the request is a piece of.
@@ -201,6 +214,7 @@ pub unsafe fn run(
         start,
         compute: None,
         piece: Ok(None),
+        files: Files::new(),
     };
     answer(opened.into_iter().map(claim).collect(), body);
     Ok(())

@@ -29,7 +29,8 @@ use gesso::error::{Error, ErrorKind, Result};
 use gesso::lanes::Ticket;
 use gesso::limits;
 use gesso::pipeline::Failures;
-use patience::{Until, deferred_error};
+pub(super) use patience::Until;
+use patience::deferred_error;
 use respond::{RequestedOutputs, Responses};
 use spans::Span;
 
@@ -133,7 +134,7 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: BatchOrder) -> Ran {
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let inputs = pipeline.inputs();
     let mut arrived: Vec<Result<Vec<Option<Arrived<'_>>>>> =
-        claims.iter().map(|claim| fetch::arrive(model, inputs, claim.request(), link)).collect();
+        claims.iter().map(|claim| fetch::arrive(model, inputs, claim, link)).collect();
     let tensors = arrived.iter().flatten().flatten().flatten();
     model.metrics.arrived(tensors.fold(0, |sum, tensor| sum.saturating_add(tensor.input.bytes)));
     if let (Some(link), Some(landing)) = (link, landing) {

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::allocator;
 use super::api::{Instance, InstanceKind};
+use super::arrivals::Arrivals;
 use super::crowd::Crowd;
 use super::exchange::{self, Claim};
 use super::execute::{self, BatchOrder};
@@ -35,7 +36,9 @@ const HOST_BATCHES: usize = 2;
 
 /// What one instance needs to execute requests.
 pub(super) struct InstanceState {
-    work: Work,
+    /// Requests that wait for files. Ends before those who answer them.
+    arrivals: Option<Arrivals>,
+    runs: Arc<Runs>,
     model: Arc<ModelState>,
     /// Of a pipeline that takes videos.
     streams: Option<Streams>,
@@ -50,6 +53,12 @@ impl Drop for InstanceState {
 impl Holds for Instance {
     type State = InstanceState;
     const WHAT: &'static str = "the model instance";
+}
+
+/// Who works on the batches, for those who bring them: one at a time.
+struct Runs {
+    work: Work,
+    turn: Mutex<()>,
 }
 
 /// Who works on the batches.
@@ -166,7 +175,12 @@ impl InstanceState {
         );
         model.instances.fetch_add(1, Ordering::Relaxed);
         let streams = pipeline.takes_videos().then(|| Streams::new(model));
-        Ok(Self { work, model: Arc::clone(model), streams })
+        let runs = Arc::new(Runs { work, turn: Mutex::new(()) });
+        let arrivals = model.downloads.as_ref().map(|_| {
+            let runs = Arc::clone(&runs);
+            Arrivals::start(model, move |claims| runs.execute(claims))
+        });
+        Ok(Self { arrivals: arrivals.transpose()?, runs, model: Arc::clone(model), streams })
     }
 
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
@@ -174,6 +188,18 @@ impl InstanceState {
         if let Some(streams) = &self.streams {
             claims.iter_mut().for_each(|claim| claim.set_piece(streams.enter(claim.request())));
         }
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.take(claims);
+        }
+        if !claims.is_empty() {
+            self.runs.execute(claims);
+        }
+    }
+}
+
+impl Runs {
+    fn execute(&self, claims: &mut Vec<Claim>) {
+        let _turn = self.turn.lock();
         match &self.work {
             Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, BatchOrder::Next),
             Work::Lanes { threads, stack, rows, adapts } => {

@@ -1,9 +1,11 @@
 //! What a model counts on the server's metrics port. A server that shows no metrics costs nothing but a line in its
 //! log.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::api::{Counter, Family, Server};
+use crate::fetch::{Counts, Failure};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::pipeline::Tally;
 
@@ -28,6 +30,9 @@ struct Families {
     bytes: Family,
     seconds: Family,
     recorded: Family,
+    fetches: Family,
+    fetched_bytes: Family,
+    fetch_seconds: Family,
 }
 
 impl Families {
@@ -56,6 +61,12 @@ impl Families {
                 "Seconds spent in each operator; `device` is the wait for a GPU at the end of each batch",
             )?,
             recorded: family("gesso_recorded_requests_total", "Requests to record, by what became of them")?,
+            fetches: family(
+                "gesso_fetches_total",
+                "Files to fetch by their address, by what became of them",
+            )?,
+            fetched_bytes: family("gesso_fetched_bytes_total", "Bytes of files that were fetched")?,
+            fetch_seconds: family("gesso_fetch_seconds", "Seconds that downloads took, failed ones too")?,
         })
     }
 }
@@ -187,6 +198,42 @@ pub(super) fn recorded(server: &'static Server, labels: &Labels<'_>) -> [Option<
         let counter = |families: &Families| labels.counter_with(&families.recorded, ("outcome", outcome));
         Families::get(server).and_then(|families| or_warn(counter(families)))
     })
+}
+
+/// What a model counts of the files that it fetches.
+#[derive(Clone, Default)]
+pub(super) struct Fetches(Option<Arc<FetchCounters>>);
+
+struct FetchCounters {
+    outcomes: Vec<(&'static str, Counter)>,
+    bytes: Counter,
+    seconds: Counter,
+}
+
+impl Fetches {
+    /// The counters of a model, all 0.
+    pub(super) fn new(server: &'static Server, labels: &Labels<'_>) -> Self {
+        let counters = |families: &Families| {
+            let outcome = |name| Ok((name, labels.counter_with(&families.fetches, ("outcome", name))?));
+            Ok(FetchCounters {
+                outcomes: Failure::LABELS.into_iter().map(outcome).collect::<Result<_>>()?,
+                bytes: labels.counter(&families.fetched_bytes)?,
+                seconds: labels.counter(&families.fetch_seconds)?,
+            })
+        };
+        Self(Families::get(server).and_then(|families| or_warn(counters(families))).map(Arc::new))
+    }
+}
+
+impl Counts for Fetches {
+    fn ended(&self, outcome: &'static str, bytes: usize, took: Duration) {
+        let Some(counters) = &self.0 else { return };
+        if let Some((_, counter)) = counters.outcomes.iter().find(|(name, _)| *name == outcome) {
+            add(counter, 1.0);
+        }
+        add(&counters.bytes, bytes as f64);
+        add(&counters.seconds, took.as_secs_f64());
+    }
 }
 
 fn or_warn<T>(made: Result<T>) -> Option<T> {

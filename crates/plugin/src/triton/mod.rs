@@ -11,15 +11,18 @@
 //! slow      the thread for requests that take long      allocator memory of models that have gone
 //! crowd     whether batches wait for one another          streams   videos that come in pieces, a request each
 //! folder    files that clients name                 hidden    names that it does not export
-//! record    requests and answers into files
+//! record    requests and answers into files          addresses files that clients name by address
+//! arrivals  requests that wait for such files
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
 
 #![expect(unsafe_code, reason = "this is the boundary to C")]
 
+mod addresses;
 mod allocator;
 pub mod api;
+mod arrivals;
 mod crowd;
 pub mod exchange;
 mod execute;

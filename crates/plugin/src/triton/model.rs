@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::api::{InstanceKind, Model};
+use super::api::{InstanceKind, Model, Server};
 use super::folder::Folder;
-use super::metrics::{Labels, Metrics};
+use super::metrics::{Fetches, Labels, Metrics};
 use super::record::Recorder;
 use super::state::{self, Holds};
 use crate::config::{
     DataType, Facts, ModelConfig, ModelFile, SerializedPipeline, Settings, TensorMap, written_max_batch_size,
 };
+use crate::fetch::{Bounds, Client, Counts, Pool, Rules, System};
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{Arithmetic, Gpu, Pipeline};
@@ -39,6 +40,11 @@ pub(super) struct ModelState {
     sequences: Option<Option<Duration>>,
     /// Where files are that requests name, by the inputs that they name them in.
     pub(super) folders: BTreeMap<String, Folder>,
+    /// Downloads files that requests name by address, if the model asks for it.
+    pub(super) downloads: Option<Pool>,
+    refused: Option<Fetches>,
+    /// Samples of a batch, of which requests are joined.
+    pub(super) max_batch: usize,
     /// Records requests, if the model asks for it.
     pub(super) recorder: Option<Recorder>,
     /// How many instances there are.
@@ -108,6 +114,7 @@ impl ModelState {
             Ok((input.clone(), folder))
         };
         let folders = settings.files.iter().map(folder).collect::<Result<_>>()?;
+        let (downloads, refused) = downloads(&settings, &config, (model.server(), &labels))?.unzip();
         Ok(Self {
             name,
             tensors,
@@ -118,6 +125,9 @@ impl ModelState {
             plans,
             sequences,
             folders,
+            downloads,
+            refused,
+            max_batch: usize::try_from(config.max_batch_size()).unwrap_or(0).max(1),
             recorder,
             instances: AtomicUsize::new(0),
             gpus: Mutex::default(),
@@ -143,6 +153,13 @@ impl ModelState {
              `sequence_batching {{ }}` in config.pbtxt, or one instance: the `count` of its `instance_group` to 1, and where there are several GPUs \
              `gpus: [ 0 ]`"
         )))
+    }
+
+    /// Counts a request with an address that is not allowed.
+    pub(super) fn refused_address(&self) {
+        if let Some(counts) = &self.refused {
+            counts.ended("not_allowed", 0, Duration::ZERO);
+        }
     }
 
     /// What tells the model's metrics from those of others.
@@ -195,6 +212,35 @@ impl ModelState {
         gpus.insert(ordinal, Arc::clone(&gpu));
         Ok(gpu)
     }
+}
+
+/// What downloads for a model, if its parameters say so, and what counts beside it.
+fn downloads(
+    settings: &Settings,
+    config: &ModelConfig,
+    (server, labels): (&'static Server, &Labels<'_>),
+) -> Result<Option<(Pool, Fetches)>> {
+    let fetching = &settings.fetching;
+    let Some(allow) = fetching.allow.clone() else { return Ok(None) };
+    if config.is_decoupled() {
+        let text = "models that take videos fetch no files: send the video, or name it by `files.NAME`";
+        return Err(Error::unsupported(text)).context(|| "parameter `fetch_allow`".to_owned());
+    }
+    let rules = Rules {
+        allow,
+        networks: fetching.networks.clone(),
+        max_bytes: fetching.max_bytes(),
+        time: fetching.time(),
+        redirects: fetching.redirects(),
+    };
+    let bounds = Bounds {
+        at_once: fetching.at_once(),
+        held: settings.quota.max_memory() / limits::NAMED_FILES_PART,
+        cache: fetching.cache(),
+    };
+    let counts = Fetches::new(server, labels);
+    let pool = Pool::new(Client::new(rules, Arc::new(System))?, bounds, Box::new(counts.clone()));
+    Ok(Some((pool, counts)))
 }
 
 /// The pipeline, and the plans made from it so far.

@@ -100,7 +100,7 @@ fn feed(lane: &mut Lane, claim: &Claim, piece: Option<Piece>) -> Result<Fed> {
     let before = piece.as_ref().map(|piece| piece.take(&|| is_wanted(claim))).transpose()?.flatten();
     let Lane { model, pipeline, runner, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
-    let mut arrived = vec![fetch::arrive(model, pipeline.inputs(), claim.request(), link)];
+    let mut arrived = vec![fetch::arrive(model, pipeline.inputs(), claim, link)];
     let tensors = arrived.iter().flatten().flatten().flatten();
     model.metrics.arrived(tensors.fold(0, |sum, tensor| sum.saturating_add(tensor.input.bytes)));
     if let (Some(link), Some(landing)) = (link, landing) {

@@ -1,8 +1,12 @@
 //! The tensors of requests as they arrived: in pieces, on the host or on a device. What is needed on the host is
 //! brought there, for all requests of a batch at once. It must not know samples.
 
+use std::collections::BTreeMap;
+
 use crate::config::Tensor;
-use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
+use crate::fetch::File;
+use crate::triton::api::{Chunk, DataType, Input, Memory};
+use crate::triton::exchange::Claim;
 use crate::triton::folder::Folder;
 use crate::triton::lane::Link;
 use crate::triton::model::ModelState;
@@ -21,9 +25,11 @@ pub(super) struct Arrived<'r> {
     in_place: bool,
     /// Where the files are that its elements name, if they are not the files themselves.
     pub(super) folder: Option<&'r Folder>,
+    /// Files that its samples name by address, by their numbers.
+    pub(super) files: Option<&'r BTreeMap<usize, File>>,
 }
 
-/// The tensors of `request` in the order of the pipeline's inputs; `None` for one whose default stands in for it.
+/// The tensors of a request in the order of the pipeline's inputs; `None` for one whose default stands in for it.
 ///
 /// # Errors
 /// Invalid when another one is missing, unsupported when one is in memory that the instance cannot read, cancelled when
@@ -31,9 +37,10 @@ pub(super) struct Arrived<'r> {
 pub(super) fn arrive<'r>(
     model: &'r ModelState,
     declared: &[pipeline::Input],
-    request: &'r Request,
+    claim: &'r Claim,
     link: Option<&Link>,
 ) -> Result<Vec<Option<Arrived<'r>>>> {
+    let request = claim.request();
     if request.is_cancelled()? {
         return Err(cancelled());
     }
@@ -58,7 +65,8 @@ pub(super) fn arrive<'r>(
             && matches!(input.dtype, DataType::Dense(_))
             && matches!(chunks.as_slice(), [Chunk::Device { memory, .. }] if Some(*memory) == own);
         let folder = model.folders.get(name);
-        Ok(Some(Arrived { input: input.clone(), chunks, in_place, folder }))
+        let files = claim.files().get(name);
+        Ok(Some(Arrived { input: input.clone(), chunks, in_place, folder, files }))
     });
     tensors.collect()
 }

@@ -3,11 +3,13 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
+use crate::fetch::File;
 use crate::triton::api::{Chunk, DataType};
 use crate::triton::folder::Folder;
 use crate::triton::lane::BatchSlot;
@@ -148,11 +150,25 @@ impl<'r> Tensor<'r> {
                 let elements = Self::cut_strings(*batch, dims, &chunks, memory)?;
                 match arrived.folder {
                     Some(folder) => elements.name_files(folder, memory),
-                    None => Ok(elements),
+                    None => elements.with(arrived.files),
                 }
             }
-            DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
+            DataType::Dense(dtype) => {
+                Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory)?.with(arrived.files)
+            }
         }
+    }
+
+    /// The files that were fetched, in place of the addresses that name them.
+    fn with(mut self, files: Option<&'r BTreeMap<usize, File>>) -> Result<Self> {
+        for (number, file) in files.into_iter().flatten() {
+            let place = self.samples.get_mut(*number).zip(self.shapes.get_mut(*number));
+            let (sample, shape) =
+                place.ok_or_else(|| Error::invalid("it has changed while its files were fetched"))?;
+            *shape = Shape::from([file.bytes().len()]);
+            *sample = Sample::Borrowed(file.bytes());
+        }
+        Ok(self)
     }
 
     /// The same sample, in one place, for each of `count`.

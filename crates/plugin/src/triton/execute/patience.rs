@@ -12,14 +12,14 @@ use gesso::pipeline::{Deadline, Failures};
 
 /// Until when a request may take: the time by [`now`], and the model's limit that it comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Until {
+pub(in crate::triton) struct Until {
     time: u64,
     limit: Duration,
 }
 
 impl Until {
     /// For requests that arrived at `start`.
-    pub(super) fn new(start: u64, limit: Duration) -> Self {
+    pub(in crate::triton) fn new(start: u64, limit: Duration) -> Self {
         Self { time: start.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)), limit }
     }
 
@@ -41,7 +41,7 @@ impl Until {
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn ask(self, client: Client<'_>) -> Result<()> {
+    pub(in crate::triton) fn ask(self, client: Client<'_>) -> Result<()> {
         self.check()?;
         if client.has_left().unwrap_or(false) { Err(cancelled()) } else { Ok(()) }
     }

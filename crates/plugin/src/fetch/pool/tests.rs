@@ -1,0 +1,143 @@
+//! Downloads at the same time, from hosts in this process.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+
+use super::super::address::Allowed;
+use super::super::client::Rules;
+use super::super::names::System;
+use super::super::networks::Networks;
+use super::*;
+
+#[derive(Default, Clone)]
+struct Seen(Arc<Mutex<Vec<(&'static str, usize)>>>);
+
+impl Counts for Seen {
+    fn ended(&self, outcome: &'static str, bytes: usize, _: Duration) {
+        self.0.lock().push((outcome, bytes));
+    }
+}
+
+/// A host that answers with what `answer` makes of a connection, one thread each.
+fn host(answer: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = answer.clone();
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    port
+}
+
+fn read_head(stream: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+fn fast(mut stream: TcpStream) {
+    let head = read_head(&mut stream);
+    let answer = if head.to_lowercase().contains("if-none-match") {
+        "HTTP/1.1 304 Not Modified\r\n\r\n"
+    } else {
+        "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\nbytes"
+    };
+    let _ = stream.write_all(answer.as_bytes());
+}
+
+/// Says nothing, until the client goes.
+fn silent(mut stream: TcpStream) {
+    read_head(&mut stream);
+    let _ = stream.read(&mut [0]);
+}
+
+fn pool(seconds: u64, bounds: Bounds) -> (Pool, Seen) {
+    let rules = Rules {
+        allow: Allowed::parse("http://127.0.0.1:1/").unwrap(),
+        networks: Networks::parse("127.0.0.0/8").unwrap(),
+        max_bytes: 1_000,
+        time: Duration::from_secs(seconds),
+        redirects: 0,
+    };
+    let seen = Seen::default();
+    (Pool::new(Client::new(rules, Arc::new(System)).unwrap(), bounds, Box::new(seen.clone())), seen)
+}
+
+type Got = (usize, Result<Vec<u8>, Failure>);
+
+fn push(pool: &Pool, urls: &[String]) -> (Receiver<Got>, Arc<AtomicBool>) {
+    let (sender, receiver) = channel();
+    let abandoned = Arc::<AtomicBool>::default();
+    let job = |(number, url): (usize, &String)| {
+        let sender = sender.clone();
+        let done = move |got: Result<File, Failure>| {
+            let _ = sender.send((number, got.map(|file| file.bytes().to_vec())));
+        };
+        Job {
+            address: Address::Web(url.parse().unwrap()),
+            abandoned: Arc::clone(&abandoned),
+            done: Box::new(done),
+        }
+    };
+    pool.push(urls.iter().enumerate().map(job).collect());
+    (receiver, abandoned)
+}
+
+const BOUNDS: Bounds = Bounds { at_once: 4, held: 1_000, cache: 0 };
+
+#[test]
+fn a_slow_host_holds_up_its_own_files_alone() {
+    let (slow, quick) = (host(silent), host(fast));
+    let (pool, seen) = pool(30, BOUNDS);
+    let (slow, abandoned) = push(&pool, &vec![format!("http://127.0.0.2:{slow}/a"); 20]);
+    // Hosts are told apart by their names.
+    let urls = vec![format!("http://127.0.0.1:{quick}/a"); 20];
+    let (quick, _) = push(&pool, &urls);
+    let came: Vec<Got> = quick.iter().take(20).collect();
+    assert!(came.iter().all(|(_, got)| *got == Ok(b"bytes".to_vec())));
+    assert!(slow.try_recv().is_err());
+    abandoned.store(true, Ordering::Relaxed);
+    drop(pool);
+    // Those that no thread had begun with end with the pool.
+    assert!(slow.iter().take(18).all(|(_, got)| got == Err(Failure::Abandoned)));
+    let seen = seen.0.lock();
+    assert_eq!(seen.iter().filter(|one| **one == ("downloaded", 5)).count(), 20);
+}
+
+#[test]
+fn files_are_kept_and_asked_for_again() {
+    let port = host(fast);
+    let (pool, seen) = pool(10, Bounds { cache: 1 << 20, at_once: 1, ..BOUNDS });
+    let urls = vec![format!("http://127.0.0.1:{port}/a"); 3];
+    let (got, _) = push(&pool, &urls);
+    assert!(got.iter().take(3).all(|(_, got)| got == Ok(b"bytes".to_vec())));
+    assert_eq!(*seen.0.lock(), [("downloaded", 5), ("cached", 0), ("cached", 0)]);
+}
+
+#[test]
+fn files_that_are_held_have_bounded_bytes() {
+    let port = host(fast);
+    let (pool, _) = pool(10, Bounds { held: 12, at_once: 2, ..BOUNDS });
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let (sender, receiver) = channel();
+    let get = || {
+        let (sender, held) = (sender.clone(), Arc::clone(&held));
+        let done = move |got: Result<File, Failure>| {
+            let failed = got.map(|file| held.lock().push(file)).err();
+            let _ = sender.send(failed);
+        };
+        let address = Address::Web(format!("http://127.0.0.1:{port}/a").parse().unwrap());
+        pool.push(vec![Job { address, abandoned: Arc::default(), done: Box::new(done) }]);
+        receiver.recv().unwrap()
+    };
+    assert_eq!([get(), get(), get()], [None, None, Some(Failure::Full("memory for files"))]);
+    held.lock().pop();
+    assert_eq!([get(), get()], [None, Some(Failure::Full("memory for files"))]);
+    held.lock().clear();
+    assert_eq!(get(), None);
+}
