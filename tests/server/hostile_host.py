@@ -99,6 +99,12 @@ class Handler(socketserver.BaseRequestHandler):
             return self.send(304)
         self.send(200, self.server.files[name], ETag='"1"')
 
+    def answer_gs_files(self, name, query, headers):
+        """A bucket, for those that it knows."""
+        if not headers.get("authorization", "").startswith("Bearer "):
+            return self.send(401)
+        self.send(200, self.server.files[name])
+
     def answer_status(self, name, query, headers):
         self.send(int(name), b"secret of the host")
 

@@ -35,7 +35,7 @@ def write_repository(folder, host):
         parameter("fetch_seconds", "1"),
         parameter("fetch_redirects", "2"),
     ]
-    patient = [*short[:2], parameter("fetch_seconds", "20"), parameter("fetch_at_once", "4")]
+    patient = [*short[:2], parameter("fetch_seconds", "12"), parameter("fetch_at_once", "4")]
     allowed = parameter("fetch_allow", allow)
     pipeline = CLASSIFY.pipeline
     batches = "dynamic_batching { max_queue_delay_microseconds: 1000 }"
@@ -146,7 +146,7 @@ def test_what_is_no_picture_is_told_so(asked, host):
 def test_a_slow_host_holds_up_its_own_requests_alone(fetching, host):
     """More requests than there are threads for downloads wait for it."""
     with ThreadPoolExecutor(16) as pool, triton.InferenceServerClient(fetching.grpc_url) as client:
-        slow = [pool.submit(ask, client, [host.url("ok/photo?wait=8")], "patient") for _ in range(8)]
+        slow = [pool.submit(ask, client, [host.url("ok/photo?wait=3")], "patient") for _ in range(6)]
         wait_until(lambda: host.asked.get("/ok/photo", 0) > 0, "the slow host is asked")
         expected = ask(client, [PHOTO], "patient")
         assert isinstance(expected, np.ndarray) and not any(each.done() for each in slow)
@@ -175,7 +175,7 @@ def test_kept_files_are_asked_for_by_their_version(asked, host, fetching):
 
 def test_buckets_are_asked_as_who_we_are(tmp_path, host):
     image = tensor("input", "IMAGE", "STRING", 1)
-    lines = [image, parameter("fetch_allow", "s3://bucket/photos/, gs://ok/"), parameter("fetch_networks", "127.0.0.1/32")]
+    lines = [image, parameter("fetch_allow", "s3://bucket/photos/, gs://gs-files/"), parameter("fetch_networks", "127.0.0.1/32")]
     write_model(tmp_path, "buckets", CLASSIFY.pipeline, config("max_batch_size: 8", *lines, backend="gesso"))
     environment = {
         "AWS_ACCESS_KEY_ID": "KEY",
@@ -187,9 +187,9 @@ def test_buckets_are_asked_as_who_we_are(tmp_path, host):
         "GOOGLE_OAUTH_ACCESS_TOKEN": "token-of-ours",
     }
     with Server(tmp_path, environment=environment) as server, triton.InferenceServerClient(server.grpc_url) as client:
-        # The bucket `ok` is the host's folder.
-        found = ask(client, ["gs://ok/photo"], "buckets")
-        assert "the name of its bucket is none" in found
+        found = ask(client, ["gs://gs-files/a b.jpg"], "buckets")
+        np.testing.assert_array_equal(found, ask(client, [OTHER], "buckets"))
+        assert host.heads[-1].startswith("GET /gs-files/a%20b.jpg HTTP") and "Bearer token-of-ours" in host.heads[-1]
         error = ask(client, ["s3://bucket/photos/a b.jpg"], "buckets")
         assert "status 404" in error, error
         head = host.heads[-1]

@@ -159,7 +159,6 @@ fn answers_are_bounded() {
         ("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(), Failure::Status(304)),
         ("HTTP/1.1 206 Partial\r\nContent-Length: 1\r\n\r\nx".to_owned(), Failure::Status(206)),
         (hold.to_owned(), Failure::Late(SECOND)),
-        ("hold".to_owned(), Failure::Late(SECOND)),
         ("HTTP/1.1 200 OK\r\nX-hold".to_owned(), Failure::Late(SECOND)),
     ] {
         let host = HostOf::new(&[&answer]);
@@ -295,11 +294,16 @@ fn a_file_that_is_the_same_is_not_sent_again() {
 
 #[test]
 fn who_is_not_trusted_by_tls_is_not_read() {
-    let host = HostOf::new(&[&file("bytes")]);
-    let rules = Rules {
-        allow: Allowed::parse(&format!("https://127.0.0.1:{}/", host.port)).unwrap(),
-        ..host.rules()
-    };
-    let got = host.get_by(names(&[]), &format!("https://127.0.0.1:{}/a", host.port), rules);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.write_all(file("no TLS").as_bytes());
+        let _ = stream.read(&mut [0; 9_999]);
+    });
+    let host = HostOf::new(&[]);
+    let rules =
+        Rules { allow: Allowed::parse(&format!("https://127.0.0.1:{port}/")).unwrap(), ..host.rules() };
+    let got = host.get_by(names(&[]), &format!("https://127.0.0.1:{port}/a"), rules);
     assert_eq!(got, Err(Failure::Unreachable("its host is not who it should be, by TLS")));
 }

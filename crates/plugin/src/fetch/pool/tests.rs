@@ -21,7 +21,7 @@ impl Counts for Seen {
 
 /// A host that answers with what `answer` makes of a connection, one thread each.
 fn host(answer: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
