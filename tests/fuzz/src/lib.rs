@@ -1,6 +1,7 @@
 //! What is fuzzed: a function for each parser and border. Each takes any bytes and must return: errors are fine, a
 //! panic is not, also one that the engine would catch.
 
+mod address;
 mod arithmetic;
 mod arrays;
 mod bytes;
@@ -28,6 +29,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("arithmetic", arithmetic::run),
     ("calls", calls::run),
+    ("address", address::run),
     ("config", config::run),
     ("device_jpeg", jpeg::on_device),
     ("image", image::run),

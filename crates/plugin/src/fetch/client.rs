@@ -277,7 +277,11 @@ impl Client {
             ureq::Error::Io(error) => match error.kind() {
                 TimedOut | WouldBlock => self.late(),
                 ConnectionRefused | HostUnreachable | NetworkUnreachable | NetworkDown => NO_CONNECTION,
-                InvalidData if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                InvalidData
+                    if error
+                        .get_ref()
+                        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>) =>
+                {
                     NOT_TRUSTED
                 }
                 _ => Failure::Broken,
