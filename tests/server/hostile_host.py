@@ -18,15 +18,15 @@ PART = b"x" * 65_536
 
 class Host(socketserver.ThreadingTCPServer):
     """Answers from `with` to the end of its block. `files`: bytes by name, behind /ok/. `asked` counts by path; `heads`
-    keeps what came before the bytes."""
+    keeps what came before the bytes. With a `context` it speaks TLS."""
 
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 1_024
 
-    def __init__(self, files):
+    def __init__(self, files, context=None):
         super().__init__((LOOPBACK, 0), Handler)
-        self.files = files
+        self.files, self.context = files, context
         self.asked, self.heads, self.lock = {}, [], threading.Lock()
         self.closing = threading.Event()
 
@@ -45,6 +45,13 @@ class Host(socketserver.ThreadingTCPServer):
 
     def url(self, path):
         return f"http://{LOOPBACK}:{self.port}/{path}"
+
+    def get_request(self):
+        connection, address = super().get_request()
+        if self.context:
+            # The handshake is its own thread's.
+            connection = self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
 
     def handle_error(self, *_):
         """A client that goes is none."""
@@ -148,7 +155,9 @@ class Handler(socketserver.BaseRequestHandler):
         self.send(200, b"short", Content_Length=10**15)
 
     def answer_says_less(self, name, query, headers):
-        self.send(200, self.server.files[name] + b"HTTP/1.1 200 OK\r\n\r\nevil", Content_Length=len(self.server.files[name]))
+        self.send(
+            200, self.server.files[name] + b"HTTP/1.1 200 OK\r\n\r\nevil", Content_Length=len(self.server.files[name])
+        )
 
     def answer_says_nonsense(self, *_):
         self.send(200, b"short", Content_Length="-1, 5")

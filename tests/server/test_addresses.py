@@ -3,6 +3,8 @@
 
 import argparse
 import random
+import ssl
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +27,12 @@ GROWTH_BYTES = 300e6
 
 def write_repository(folder, host):
     allow = ", ".join(
-        [*(host.url(f"{path.split('/')[0]}/") for path in ANSWERS), host.url("ok/"), host.url("to/"), host.url("tagged/")]
+        [
+            *(host.url(f"{path.split('/')[0]}/") for path in ANSWERS),
+            host.url("ok/"),
+            host.url("to/"),
+            host.url("tagged/"),
+        ]
         + [host.url("says_less/"), "https://images.example.com/", f"http://127.0.0.2:{host.port}/ok/"]
     )
     image = tensor("input", "IMAGE", "STRING", 1)
@@ -92,7 +99,9 @@ def fetched(server, model, outcome):
 def test_a_file_is_the_same_by_its_address(asked, host):
     expected = ask(asked, [PHOTO, OTHER])
     mixed = ask(asked, [host.url("ok/photo").encode(), OTHER])
-    both = ask(asked, [host.url("ok/photo?x=1#y").upper().replace("/OK/PHOTO?X", "/ok/photo?x"), host.url("ok/a%20b.jpg")])
+    both = ask(
+        asked, [host.url("ok/photo?x=1#y").upper().replace("/OK/PHOTO?X", "/ok/photo?x"), host.url("ok/a%20b.jpg")]
+    )
     led = ask(asked, [host.url("to/a?where=/to/b%3Fwhere=/ok/photo"), host.url("says_less/a%20b.jpg")])
     for found in (mixed, both, led):
         assert isinstance(found, np.ndarray), found
@@ -113,8 +122,13 @@ def test_nothing_is_fetched_that_no_list_allows(asked, host, fetching):
         error = ask(asked, [address.replace("PORT", str(host.port))])
         if address.startswith(("http://127.0.0.2:PORT/ok/", "https://127")):
             continue
-        assert "input `IMAGE`: the address is not allowed by `fetch_allow`" in error or "image" in error, (address, error)
-    assert "is in a network that is not allowed by `fetch_networks`" in ask(asked, [f"http://127.0.0.2:{host.port}/ok/photo"])
+        assert "input `IMAGE`: the address is not allowed by `fetch_allow`" in error or "image" in error, (
+            address,
+            error,
+        )
+    assert "is in a network that is not allowed by `fetch_networks`" in ask(
+        asked, [f"http://127.0.0.2:{host.port}/ok/photo"]
+    )
     assert "is in a network that is not allowed by `fetch_networks`" in ask(asked, [host.url("ok/photo")], "outside")
     # Without a list an address is a file that is no picture.
     assert "fetch" not in ask(asked, [host.url("ok/photo")], "plain")
@@ -157,12 +171,17 @@ def test_a_slow_host_holds_up_its_own_requests_alone(fetching, host):
 def test_a_client_that_leaves_ends_its_wait(fetching, host):
     with triton.InferenceServerClient(fetching.grpc_url) as client:
         ended = threading.Event()
-        call = client.async_infer("patient", [strings("IMAGE", [host.url("silent/a")])], lambda result, error: ended.set())
+        call = client.async_infer(
+            "patient", [strings("IMAGE", [host.url("silent/a")])], lambda result, error: ended.set()
+        )
         asked_before = host.asked.get("/silent/a", 0)
         wait_until(lambda: host.asked.get("/silent/a", 0) > asked_before or asked_before, "the host is asked")
         call.cancel()
         assert ended.wait(60)
-        wait_until(lambda: counted(fetching, "gesso_failures_total", 'model="patient"', 'kind="cancelled"') > 0, "the server has let go of the request")
+        wait_until(
+            lambda: counted(fetching, "gesso_failures_total", 'model="patient"', 'kind="cancelled"') > 0,
+            "the server has let go of the request",
+        )
 
 
 def test_kept_files_are_asked_for_by_their_version(asked, host, fetching):
@@ -175,7 +194,11 @@ def test_kept_files_are_asked_for_by_their_version(asked, host, fetching):
 
 def test_buckets_are_asked_as_who_we_are(tmp_path, host):
     image = tensor("input", "IMAGE", "STRING", 1)
-    lines = [image, parameter("fetch_allow", "s3://bucket/photos/, gs://gs-files/"), parameter("fetch_networks", "127.0.0.1/32")]
+    lines = [
+        image,
+        parameter("fetch_allow", "s3://bucket/photos/, gs://gs-files/"),
+        parameter("fetch_networks", "127.0.0.1/32"),
+    ]
     write_model(tmp_path, "buckets", CLASSIFY.pipeline, config("max_batch_size: 8", *lines, backend="gesso"))
     environment = {
         "AWS_ACCESS_KEY_ID": "KEY",
@@ -197,6 +220,41 @@ def test_buckets_are_asked_as_who_we_are(tmp_path, host):
         assert "KEY%2F" in head and "X-Amz-Security-Token=session" in head and "very-secret" not in head
         assert "fetch_allow" in ask(client, ["s3://bucket/other/a"], "buckets")
         assert "KEY" not in server.log and "token-of-ours" not in server.log
+
+
+def certificate(folder, name):
+    """A certificate for `name` by an authority of its own, as a context, and its file."""
+    folder.mkdir()
+    key, file = folder / "key.pem", folder / "certificate.pem"
+    extensions = ["-addext", f"subjectAltName=DNS:{name}", "-addext", "basicConstraints=critical,CA:FALSE"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", file, "-days", "2"]
+    subprocess.run([*command, "-subj", f"/CN={name}", *extensions], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key)
+    return context, file
+
+
+def test_hosts_are_who_they_should_be_by_tls(tmp_path, host):
+    names = {"known": "localhost", "stranger": "localhost", "other": "elsewhere.example.com"}
+    made = {each: certificate(tmp_path / each, name) for each, name in names.items()}
+    (known, file), (stranger, _), (other, other_file) = made.values()
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(file.read_bytes() + other_file.read_bytes())
+    with Host(FILES, known) as good, Host(FILES, stranger) as bad, Host(FILES, other) as wrong:
+        urls = [f"https://localhost:{each.port}/" for each in (good, bad, wrong)]
+        allow = parameter("fetch_allow", ", ".join([*urls, host.url("ok/")]))
+        lines = [tensor("input", "IMAGE", "STRING", 1), allow, parameter("fetch_networks", "127.0.0.1, ::1")]
+        models = tmp_path / "models"
+        write_model(models, "private", CLASSIFY.pipeline, config("max_batch_size: 8", *lines, backend="gesso"))
+        environment = {"SSL_CERT_FILE": str(trusted)}
+        with Server(models, environment=environment) as server, triton.InferenceServerClient(server.grpc_url) as client:
+            expected = ask(client, [PHOTO], "private")
+            np.testing.assert_array_equal(ask(client, [urls[0] + "ok/photo"], "private"), expected)
+            for url in urls[1:]:
+                assert "its host is not who it should be, by TLS" in ask(client, [url + "ok/photo"], "private")
+            error = ask(client, [f"{urls[0]}to/a?where={host.url('ok/photo')}"], "private")
+            assert "a redirect leads from `https` to another scheme" in error
+            assert not bad.asked and not wrong.asked
 
 
 def test_a_model_is_unloaded_while_requests_wait(tmp_path, host):

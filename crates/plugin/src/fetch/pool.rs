@@ -116,9 +116,9 @@ impl Pool {
             }
             state.waiting.push_back(job);
             let threads = state.threads;
-            if state.idle >= state.waiting.len() {
-                self.0.work.notify_one();
-            } else if threads < self.0.bounds.at_once {
+            // Those that wait for a host of which enough is fetched already keep no thread busy.
+            self.0.work.notify_one();
+            if state.idle < state.waiting.len() && threads < self.0.bounds.at_once {
                 let shared = Arc::clone(&self.0);
                 let thread =
                     std::thread::Builder::new().name("gesso-fetch".to_owned()).spawn(move || shared.live());
