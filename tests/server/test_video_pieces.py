@@ -5,9 +5,10 @@ import queue
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from clips import CLIPS, DECOUPLED, long_video
 from harness import Server, wait_until
 from recorded import cases, write_model
-from test_video_stream import CLIPS, DECOUPLED, Answers, long_video
+from test_video_stream import Answers
 from tritonclient.utils import InferenceServerException
 
 CLASSIFY = cases("pipelines")["classify"]

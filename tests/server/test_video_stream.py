@@ -3,39 +3,20 @@ over gRPC streams."""
 
 import json
 import queue
-import struct
 
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from harness import ROOT, Server, wait_until
+from clips import CLIPS, DECOUPLED, long_video
+from harness import Server, wait_until
 from recorded import write_model
 from tritonclient.utils import InferenceServerException
 
-CLIPS = ROOT / "tests" / "data" / "video"
-DECOUPLED = "max_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n"
 TYPES = {"uint8": "UINT8", "int32": "INT32", "object": "BYTES"}
 PATIENCE = 120
 # Levels by which the mean of a frame may be off: clips of odd sizes are up to one level off in places
 # (docs/explanation/video.md).
 ODD = 0.01
-
-
-def long_video(frames, damaged=None):
-    """The clip in VP9 over and over: an IVF file is a header and frames, each behind its length and time. One may be
-    `damaged`."""
-    file = (CLIPS / "vp9.ivf").read_bytes()
-    head, rest, packets = file[:32], file[32:], []
-    while rest:
-        (length,) = struct.unpack_from("<I", rest)
-        packets.append(rest[12 : 12 + length])
-        rest = rest[12 + length :]
-    chosen = [packets[i % len(packets)] for i in range(frames)]
-    if damaged is not None:
-        chosen[damaged] = b"\xff" * len(chosen[damaged])
-    return np.frombuffer(
-        head + b"".join(struct.pack("<IQ", len(one), i) + one for i, one in enumerate(chosen)), np.uint8
-    )
 
 
 class Answers:
