@@ -14,6 +14,14 @@ constexpr uint32_t STRIDE = 16;
 // How far a scan is that is done, or was given up: whoever waits for it goes on.
 constexpr uint32_t DONE = 1u << 31;
 
+// Set in an entry of a refining scan's table whose code ends blocks.
+constexpr uint32_t ENDS = 1u << 15;
+// The entry of a table as a refining scan has it; 0 for codes that it must not have, whose values have several bits.
+__device__ inline uint32_t refining(uint32_t e) {
+  const uint32_t size = value_bits(e);
+  return size > 1 ? 0 : size == 0 && e != 0 && e >> 9 < 15 ? e | ENDS : e;
+}
+
 // Tables of a warp's scan, by the next bits, and places of coefficients.
 struct Own {
   union {
@@ -135,7 +143,9 @@ struct Scan {
 
   // Loads the tables of a scan with codes.
   __device__ void load() {
-    if (pass.first > 0) {
+    if (pass.first > 0 && pass.refines) {
+      for (uint32_t i = lane; i < 1 << LUT_BITS; i += 32) own.ac[i] = refining(table.lut[i]);
+    } else if (pass.first > 0) {
       const uint4 *from = (const uint4 *)table.lut;
       for (uint32_t i = lane; i < sizeof(own.ac) / 16; i += 32) ((uint4 *)own.ac)[i] = __ldg(from + i);
     } else if (!pass.refines) {
@@ -283,27 +293,39 @@ struct Scan {
             if (in[i] && !known[i]) own.zeros[2 * lane + i - begin - rank[i]] = 2 * lane + i;
           __syncwarp();
           const uint32_t free = size_of_band - count;
-          uint32_t used = 0;
-          for (uint32_t before = begin - 1; before != end;) {
-            const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
-            if (bad) return;
-            if (size == 0 && zeros < 15) {
-              run = end_run(next, e);
-              break;
+          uint32_t used = 0, before = begin - 1;
+          // Few branches: this takes most of the time. Without a zero that a code asks for all is garbage, and over.
+          do {
+            const uint32_t next = bits.peek();
+            uint32_t e = own.ac[next >> (32 - LUT_BITS)];
+            if (e - 1 >= ENDS - 1) {
+              if (e == 0) {
+                e = find_one(table, next);
+                e = e == NO_CODE ? 0 : refining(e);
+              }
+              if (e == 0) {
+                bad |= BAD_CODE;
+                return;
+              }
+              if (e & ENDS) {
+                run = end_run(next, e - ENDS);
+                break;
+              }
             }
+            const uint32_t size = value_bits(e), zeros = e >> 9, length = code_bits(e);
             used += zeros + 1;
-            if (size > 1 || used > free) {
-              bad |= BAD_CODE;
-              return;
-            }
             // Past so many zeros to the one behind them; what is known on the way has a bit each.
-            const uint32_t k = own.zeros[used - 1], more = k - before - 1 - zeros;
+            const uint32_t k = own.zeros[(used - 1) % 64], more = k - before - 1 - zeros;
             pass_bits(bits.at + length + size, more);
             const int32_t value = size == 0 ? 0 : next << length >> 31 ? one : -one;
             if (k == 2 * lane) added[0] = value;
             if (k == 2 * lane + 1) added[1] = value;
             bits.skip(length + size + more);
             before = k;
+          } while (before != end && used <= free);
+          if (used > free) {
+            bad |= BAD_CODE;
+            return;
           }
         }
         if (run > 0) {
