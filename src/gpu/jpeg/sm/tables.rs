@@ -172,6 +172,7 @@ mod tests {
             let bits = u32::from(symbol & 15);
             let advance = match (class, symbol) {
                 (Class::Dc, _) => 1,
+                (Class::Band, symbol) => symbol >> 4,
                 (Class::Ac, 0xF0) => 16,
                 (Class::Ac, symbol) if symbol & 15 == 0 => 64,
                 (Class::Ac, symbol) => 1 + (symbol >> 4),
@@ -215,6 +216,7 @@ mod tests {
             // Longer values than 10 bits are refused, but what a table says of them fits.
             symbols.iter_mut().filter(|symbol| **symbol & 15 > 10).for_each(|symbol| *symbol &= 0xF7);
             check(Class::Ac, &counts, &symbols);
+            check(Class::Band, &counts, &symbols);
         }
 
         #[test]
