@@ -1,6 +1,6 @@
-// Decodes the scans of progressive images: coefficients, and apart from them DC values. A block of threads has an image,
-// a warp a scan at a time. All scans of an image are decoded at once: a scan that brings further bits of coefficients
-// follows those that brought the earlier ones, some blocks behind them.
+// Decodes the scans of progressive images: coefficients, and apart from them DC values. A block of threads has an
+// image, a warp a scan at a time. All scans of an image are decoded at once: a scan that brings further bits of
+// coefficients follows those that brought the earlier ones, some blocks behind them.
 //
 // Where a code begins is known only when the one before it is read, so all threads of a warp read the same codes. What
 // they share is the work on the coefficients of a block: each thread has two.

@@ -3,8 +3,8 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks
-// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and four numbers (8 bytes):
-// pieces, blocks, bytes of samples and of pixels. Addresses in images and planes are offsets.
+// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and four
+// numbers (8 bytes): pieces, blocks, bytes of samples and of pixels. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 

@@ -31,7 +31,8 @@ pub struct Data<'a> {
 /// it is damaged, or may change where it must not.
 pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool) -> Option<Scan> {
     if coded.is_progressive() {
-        return if may_change { None } else { Scan::read_all(coded, to) };
+        let scans = coded.scans.iter().map(|scan| (scan.data, coded.scan_layout(scan)));
+        return if may_change { None } else { Scan::read_all(&scans.collect::<Vec<_>>(), to) };
     }
     read(Data { bytes: coded.data, may_change }, &coded.layout(), to, idle)
 }

@@ -7,7 +7,6 @@
 //!        segment 0            padding       segment 1            padding
 //! ```
 
-use super::coded::Coded;
 use crate::gpu::jpeg::header::EOI;
 use crate::gpu::layout::device_struct;
 use crate::memory::{copy_once, unstuff, unstuff_blocks};
@@ -104,14 +103,13 @@ impl Scan {
         reading.next(data)?.then_some(reading.scan)
     }
 
-    /// Writes the bits of all scans of a progressive file, one behind the other.
-    pub(super) fn read_all(coded: &Coded<'_>, to: &mut [u8]) -> Option<Self> {
-        let mut all = Self { segments: Vec::with_capacity(coded.segments()), bytes: 0 };
-        for scan in &coded.scans {
-            let layout = coded.scan_layout(scan);
-            let mut reading = Reading::new(scan.data.len(), &layout, to)?;
+    /// Writes the bits of `scans` of a progressive file, one behind the other.
+    pub(super) fn read_all(scans: &[(&[u8], Layout)], to: &mut [u8]) -> Option<Self> {
+        let mut all = Self { segments: Vec::new(), bytes: 0 };
+        for (data, layout) in scans {
+            let mut reading = Reading::new(data.len(), layout, to)?;
             (reading.start, reading.out.at, reading.is_last) = (all.bytes, all.bytes, false);
-            reading.next(scan.data)?.then_some(())?;
+            reading.next(data)?.then_some(())?;
             all.segments.append(&mut reading.scan.segments);
             all.bytes = reading.scan.bytes;
         }
