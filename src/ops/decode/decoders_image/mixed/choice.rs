@@ -15,8 +15,8 @@ use crate::memory::{Bounds, Size, bound};
 use crate::operator::Inputs;
 
 /// Progressive images of a batch, for each thread of the host, from more of which on the SMs have them. A warp reads a
-/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan, about what a thread of the
-/// host takes for one image.
+/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan: by estimate what a thread
+/// of the host takes for one image.
 const PROGRESSIVE_OF_A_THREAD: usize = 1;
 
 /// Whether the SMs have the progressive images of a batch.
