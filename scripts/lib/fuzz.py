@@ -44,6 +44,7 @@ class Target:
 
 
 TARGETS = {
+    "address": Target(300, "addresses of files, beside a list of those that are allowed"),
     "arithmetic": Target(6, "expressions of arithmetic, run"),
     "calls": Target(5, "the C API's functions in any order, 60 of them"),
     "config": Target(160, "`config.pbtxt`, and the server's JSON of it"),
