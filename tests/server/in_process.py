@@ -99,9 +99,15 @@ def assert_pixels(found, indices):
 
 
 def counted(core, model, requests):
-    """Statistics of a model once it has counted so many requests."""
-    outcomes = lambda: sum(core.statistics(model)["inference_stats"][k]["count"] for k in ("success", "fail"))
-    wait_until(lambda: outcomes() >= requests, f"{requests} requests are counted")
+    """Statistics of a model once it has counted so many requests of one sample, and after them their executions."""
+
+    def done():
+        found = core.statistics(model)
+        outcomes = sum(found["inference_stats"][outcome]["count"] for outcome in ("success", "fail"))
+        samples = sum(batch["batch_size"] * batch["compute_infer"]["count"] for batch in found["batch_stats"])
+        return min(outcomes, samples) >= requests
+
+    wait_until(done, f"{requests} requests are counted")
     return core.statistics(model)
 
 
@@ -348,7 +354,7 @@ class Report:
         try:
             function(*arguments)
         except NotOffered as lacking:
-            self.missing.append(words)
+            self.missing.append(str(lacking))
             self.say("not offered", f"{words}: this core has no {lacking}")
         except Exception as error:
             self.failed.append(words)
@@ -365,7 +371,7 @@ class Report:
     @property
     def summary(self):
         text = f"{len(self.passed)} of {len(self.passed) + len(self.failed)}"
-        return text + "".join(f"; not offered: {words}" for words in self.missing)
+        return f"{text}; not offered: {', '.join(self.missing)}" if self.missing else text
 
 
 def ends_with_requests_under_way(core):
@@ -420,7 +426,10 @@ def main():
         for name in ("gesso", "dali"):
             (backends / name).mkdir(parents=True)
             (backends / name / f"libtriton_{name}.so").symlink_to(plugin_path())
-        core = Core(path, folder, backends, scope=scope).__enter__()
+        try:
+            core = Core(path, folder, backends, scope=scope).__enter__()
+        except (OSError, CoreError) as error:
+            parser.exit(1, f"error: {error}\n")
         version, api = core.json("ServerMetadata")["version"], core.api
         for words, function in CHECKS:
             report.run(words, function, core)

@@ -15,6 +15,7 @@ mod memory;
 mod message;
 mod metric;
 mod model;
+mod program;
 mod request;
 mod response;
 mod server;

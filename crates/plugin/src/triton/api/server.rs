@@ -1,14 +1,16 @@
 //! The server that loaded this library, as the functions it offers. They are looked up by name in the running
 //! process, once: those of backend API 1.0 must be there, newer ones may be missing.
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
-use libloading::os::unix::Library;
-
+use super::program::library_with;
 use super::words::object_of;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
+
+/// A function by which a server is known: every one has it.
+const ANY: &CStr = c"TRITONBACKEND_ApiVersion";
 
 /// Triton's functions. Every other type of this folder holds a reference to it, which proves that they were found.
 pub struct Server {
@@ -29,11 +31,11 @@ impl Server {
     fn look_up() -> Result<Server> {
         let missing =
             |error| Error::unsupported(format!("a function of Triton's backend API 1.0 is missing: {error}"));
-        // SAFETY: the process is loaded already, so opening it runs nothing; the headers state the signatures that
+        // SAFETY: the library is loaded already, so opening it runs nothing; the headers state the signatures that
         // Triton's functions with these names have.
-        let required = unsafe { sys::Required::from_library(Library::this()) }.map_err(missing)?;
+        let required = unsafe { sys::Required::from_library(library_with(ANY)) }.map_err(missing)?;
         // SAFETY: as above.
-        let newer = unsafe { sys::Newer::from_library(Library::this()) }.map_err(missing)?;
+        let newer = unsafe { sys::Newer::from_library(library_with(ANY)) }.map_err(missing)?;
         Ok(Server { required, newer })
     }
 
@@ -42,9 +44,9 @@ impl Server {
     pub(in crate::triton) fn refusal(error: &Error) -> *mut sys::TRITONSERVER_Error {
         type New =
             unsafe extern "C" fn(sys::TRITONSERVER_Error_Code, *const c_char) -> *mut sys::TRITONSERVER_Error;
-        let process = Library::this();
+        let library = library_with(c"TRITONSERVER_ErrorNew");
         // SAFETY: a function of this name is Triton's, with the signature of the header.
-        let Ok(new) = (unsafe { process.get::<New>(b"TRITONSERVER_ErrorNew\0") }) else {
+        let Ok(new) = (unsafe { library.get::<New>(b"TRITONSERVER_ErrorNew\0") }) else {
             return std::ptr::null_mut();
         };
         // SAFETY: the text ends with NUL and outlives the call, which copies it.
