@@ -1,7 +1,9 @@
 """Images/s of JPEG encoders: photos of 500 x 375 as uint8 to files of quality 90, Gesso beside its peers in turn.
 
-    python benches/peers/encode_jpeg.py gpu [--batch 128 512]      from device memory to device memory, one batch after
-                                                                   the other; beside nvJPEG, through torchvision
+    python benches/peers/encode_jpeg.py gpu [--batch 128 512] [--lanes 4]
+                                                                   from device memory to device memory, one batch after
+                                                                   the other, and so many at a time; beside nvJPEG,
+                                                                   through torchvision
     python benches/peers/encode_jpeg.py cpu [--workers 2]          on so many cores; beside Pillow and torchvision
     ... [--rounds 3] [--seconds 2]
 
@@ -15,6 +17,7 @@ import json
 import multiprocessing
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from gesso import Pipeline, fn
@@ -89,7 +92,8 @@ def in_turn(encoders, rounds, batch, **told):
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def gesso_on_gpu(batch, subsampling, seconds):
+def gesso_on_gpu(batch, subsampling, seconds, lanes=1):
+    """`lanes` pipelines, each with a thread."""
     import torch
 
     images = pictures(batch)
@@ -100,8 +104,12 @@ def gesso_on_gpu(batch, subsampling, seconds):
     if files != expected:
         raise SystemExit(f"error: {subsampling}: the files are not those of the host")
 
+    pipes = [pipe, *(pipeline(batch, 2, "gpu", subsampling) for _ in range(lanes - 1))]
+
     def encode():
-        return rate(lambda: files_of(pipe, given), batch, seconds), np.mean([len(file) for file in files])
+        with ThreadPoolExecutor(lanes) as threads:
+            rates = threads.map(lambda own: rate(lambda: files_of(own, given), batch, seconds), pipes)
+            return sum(rates), np.mean([len(file) for file in files])
 
     return encode
 
@@ -124,6 +132,7 @@ def nvjpeg(batch, seconds):
 def gpu(options):
     for batch in options.batch:
         encoders = {f"gesso {kind}": gesso_on_gpu(batch, kind, options.seconds) for kind in ("4:2:0", "4:4:4")}
+        encoders[f"gesso 4:2:0, {options.lanes} lanes"] = gesso_on_gpu(batch, "4:2:0", options.seconds, options.lanes)
         encoders["nvjpeg 4:4:4"] = nvjpeg(batch, options.seconds)
         in_turn(encoders, options.rounds, batch, device="gpu")
 
@@ -182,6 +191,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("device", choices=("gpu", "cpu"))
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512])
+    parser.add_argument("--lanes", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)

@@ -55,10 +55,11 @@ def baseline():
 
 
 def decoded(device, files, resize=False, **options):
-    """Images of a batch."""
+    """Images of a batch, with smooth chroma as the CPU has it."""
     pipe = Pipeline(batch_size=len(files), num_threads=THREADS, device_id=0)
     with pipe:
         given = fn.external_source(name="files", dtype=types.UINT8, ndim=1)
+        options = {"jpeg_fancy_upsampling": True, **options}
         images = fn.decoders.image(given, device="mixed" if device == "gpu" else "cpu", **options)
         pipe.set_outputs(fn.resize(images, size=[56, 56]) if resize else images)
     pipe.build()
@@ -84,8 +85,13 @@ def test_gray_files_are_those_of_the_cpu():
     assert_equal(progressive(channels=1, seeds=range(1)))
 
 
-def test_chroma_that_is_repeated_is_that_of_the_cpu():
-    assert_equal(progressive(), jpeg_fancy_upsampling=False)
+def test_chroma_that_is_repeated_is_that_of_files_that_come_in_one_scan():
+    images = [picture(*sides, 3, 8) for sides in SIDES]
+    for subsampling in ("4:2:0", "4:2:2"):
+        kinds = [encoded(images, subsampling=subsampling, progressive=progressive) for progressive in (True, False)]
+        options = {"jpeg_fancy_upsampling": False, "hw_decoder_load": 0.0}
+        for one, other in zip(*(decoded("gpu", files, **options) for files in kinds), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_files_beside_others_are_those_of_the_cpu():
