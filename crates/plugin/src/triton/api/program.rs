@@ -2,7 +2,7 @@
 //! server's own library alone. The latter is so where Python loads the server: what its extension modules need, it
 //! shows to nobody else.
 
-use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
@@ -30,20 +30,24 @@ fn again(path: &CStr) -> Option<Library> {
 }
 
 /// The paths of all libraries of the process, in the order in which they were loaded.
-fn loaded() -> Vec<Box<CStr>> {
+fn loaded() -> Vec<CString> {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, paths: *mut c_void) -> c_int {
-        // SAFETY: the loader passes what it knows of a library, and the pointer that was given to it below.
-        let (info, paths) = unsafe { (&*info, &mut *paths.cast::<Vec<Box<CStr>>>()) };
+        // SAFETY: the loader passes what it knows of a library.
+        let info = unsafe { &*info };
+        // SAFETY: this is the pointer that was given to the loader below.
+        let paths = unsafe { &mut *paths.cast::<Vec<CString>>() };
         if !info.dlpi_name.is_null() {
             // SAFETY: the name ends with NUL and lives as long as the library, so during this call.
-            paths.push(unsafe { CStr::from_ptr(info.dlpi_name) }.into());
+            let path = unsafe { CStr::from_ptr(info.dlpi_name) };
+            // The program's own is empty.
+            if !path.is_empty() {
+                paths.push(path.to_owned());
+            }
         }
         0
     }
-    let mut paths = Vec::new();
+    let mut paths: Vec<CString> = Vec::new();
     // SAFETY: `note` gets the vector that outlives the call, and nobody else uses it meanwhile.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut paths).cast()) };
-    // The program's name is empty.
-    paths.retain(|path: &Box<CStr>| !path.is_empty());
     paths
 }
