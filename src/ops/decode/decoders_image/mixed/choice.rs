@@ -15,9 +15,9 @@ use crate::memory::{Bounds, Size, bound};
 use crate::operator::Inputs;
 
 /// Progressive images of a batch, for each thread of the host, from more of which on the SMs have them. A warp reads a
-/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan: by estimate what a thread
-/// of the host takes for one image.
-const PROGRESSIVE_OF_A_THREAD: usize = 1;
+/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan. On an H200 that is 12 ms at
+/// 500 x 375 and 77 ms at 1080p; a thread of its host takes 3.3 and 28 ms for an image.
+const PROGRESSIVE_OF_A_THREAD: usize = 4;
 
 /// Whether the SMs have the progressive images of a batch.
 fn are_enough(progressive: usize, threads: usize, wish: Option<Wish>) -> bool {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn few_progressive_images_are_for_the_host() {
-        assert!(!are_enough(16, 16, None) && are_enough(17, 16, None) && !are_enough(0, 0, None));
+        assert!(!are_enough(64, 16, None) && are_enough(65, 16, None) && !are_enough(0, 0, None));
         assert!(are_enough(1, 16, Some(Wish::Path(Path::Sm))));
     }
 }
