@@ -22,6 +22,10 @@ __device__ inline uint32_t refining(uint32_t e) {
   return size > 1 ? 0 : size == 0 && e != 0 && e >> 9 < 15 ? e | ENDS : e;
 }
 
+// Words of the data that a warp has at hand, and how many it has at least in front of a block: 63 codes of 16 bits and
+// their values are 61 words, and a look ahead.
+constexpr uint32_t RING_WORDS = 128, LOADED_AHEAD = 66;
+
 // Tables of a warp's scan, by the next bits, and places of coefficients.
 struct Own {
   union {
@@ -30,35 +34,48 @@ struct Own {
   };
   // Places of the coefficients of a block that are 0.
   uint8_t zeros[64];
+  // Words of the data.
+  uint32_t ring[RING_WORDS];
 };
 
-// The data, bit by bit.
+// The data, bit by bit: a warp's part of it is in shared memory.
 struct Bits {
   const uint32_t *data;
+  uint32_t *ring;
   uint32_t words, at;
-  // The word that `at` lies in, the one behind it, and the next: it is asked for long before it is needed.
-  uint32_t high, low, next;
+  // Words before this one are in the ring.
+  uint32_t loaded;
+  // The word that `at` lies in, and the one behind it.
+  uint32_t high, low;
 
   __device__ uint32_t word(uint32_t i) const { return i < words ? __byte_perm(__ldg(data + i), 0, 0x0123) : ~0u; }
   __device__ void start(uint32_t bit) {
-    at = bit;
-    const uint32_t i = at / 32;
-    high = word(i), low = word(i + 1), next = word(i + 2);
+    at = bit, loaded = bit / 32;
+    fill();
+    take();
   }
+  // In front of each block: all words that it may reach.
+  __device__ void fill() {
+    while (loaded < at / 32 + LOADED_AHEAD) {
+      __syncwarp();
+      const uint32_t i = loaded + threadIdx.x % 32;
+      ring[i % RING_WORDS] = word(i);
+      loaded += 32;
+      __syncwarp();
+    }
+  }
+  __device__ void take() { high = ring[at / 32 % RING_WORDS], low = ring[(at / 32 + 1) % RING_WORDS]; }
   // The next 32.
   __device__ uint32_t peek() const { return __funnelshift_l(low, high, at); }
   __device__ void skip(uint32_t count) {
-    const uint32_t before = at / 32, i = (at + count) / 32;
+    const uint32_t before = at / 32;
     at += count;
-    if (i == before) return;
-    if (i == before + 1) {
-      high = low, low = next, next = word(i + 2);
-    } else {
-      start(at);
-    }
+    if (at / 32 != before) take();
   }
-  // The one at a place.
-  __device__ uint32_t bit(uint32_t place) const { return word(place / 32) >> (31 - place % 32) & 1; }
+  // The one at a place in the block at hand.
+  __device__ uint32_t bit(uint32_t place) const { return ring[place / 32 % RING_WORDS] >> (31 - place % 32) & 1; }
+  // The one at any place.
+  __device__ uint32_t far_bit(uint32_t place) const { return word(place / 32) >> (31 - place % 32) & 1; }
 };
 
 // Where blocks of a component are that come row by row, as in its own scans.
@@ -114,7 +131,7 @@ struct Scan {
       : p(p), image(image), pass(pass), begin(pass.first), end(pass.last), low(pass.low), total(pass.across * pass.down),
         table(p.tables[pass.tables[__ffs(pass.components) - 1]]), own(own), progress(progress), number(number), image_number(image_number),
         lane(threadIdx.x % 32), told(0), ahead(0), bad(0) {
-    bits.data = image.data, bits.words = image.words;
+    bits.data = image.data, bits.words = image.words, bits.ring = own.ring;
   }
 
   // Blocks before `done` are decoded.
@@ -190,7 +207,7 @@ struct Scan {
     }
   }
 
-  // The entry of a band's table for the next code; 0: there is none.
+  // The entry of a band's table for the next code; 0, which ends a block, and `bad`: there is none.
   __device__ uint32_t code(uint32_t next) {
     uint32_t e = own.ac[next >> (32 - LUT_BITS)];
     if (e == 0) {
@@ -212,11 +229,11 @@ struct Scan {
     each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
       blocks.set(from);
       for (uint32_t n = from; n < behind;) {
+        bits.fill();
         int32_t v[2] = {0, 0};
         uint32_t run = 1;
         for (uint32_t k = begin; k <= end; k++) {
           const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
-          if (bad) return;
           if (size == 0 && zeros < 15) {
             run = end_run(next, e);
             break;
@@ -232,6 +249,7 @@ struct Scan {
           if (k == 2 * lane + 1) v[1] = value;
           bits.skip(length + size);
         }
+        if (bad) return;
         int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
         if (v[0]) to[0] = v[0];
         if (v[1]) to[1] = v[1];
@@ -277,15 +295,16 @@ struct Scan {
         const uint32_t even = __ballot_sync(~0u, known[0]), odd = __ballot_sync(~0u, known[1]), count = __popc(even) + __popc(odd);
         uint32_t rank[2];
         rank[0] = __popc(even & below) + __popc(odd & below), rank[1] = rank[0] + known[0];
-        // Where the bit of each is, and how many bits were passed.
-        uint32_t place[2] = {~0u, ~0u}, passed = 0;
-        const auto pass_bits = [&](uint32_t from, uint32_t bits) {
+        bits.fill();
+        // The bit of a known one stands behind the bits of those before it, and behind codes: so many bits of these.
+        const uint32_t block_at = bits.at;
+        uint32_t codes = 0, codes_before[2] = {0, 0}, before = begin - 1, used = 0;
+        int32_t added[2] = {0, 0};
+        const auto behind_codes = [&]() {
 #pragma unroll
           for (uint32_t i = 0; i < 2; i++)
-            if (known[i] && rank[i] - passed < bits) place[i] = from + rank[i] - passed;
-          passed += bits;
+            if ((int32_t)(2 * lane + i) > (int32_t)before) codes_before[i] = codes;
         };
-        int32_t added[2] = {0, 0};
         if (run == 0) {
           __syncwarp();
 #pragma unroll
@@ -293,7 +312,6 @@ struct Scan {
             if (in[i] && !known[i]) own.zeros[2 * lane + i - begin - rank[i]] = 2 * lane + i;
           __syncwarp();
           const uint32_t free = size_of_band - count;
-          uint32_t used = 0, before = begin - 1;
           // Few branches: this takes most of the time. Without a zero that a code asks for all is garbage, and over.
           do {
             const uint32_t next = bits.peek();
@@ -308,19 +326,22 @@ struct Scan {
                 return;
               }
               if (e & ENDS) {
+                const uint32_t from = bits.at;
                 run = end_run(next, e - ENDS);
+                codes += bits.at - from;
+                behind_codes();
                 break;
               }
             }
             const uint32_t size = value_bits(e), zeros = e >> 9, length = code_bits(e);
-            used += zeros + 1;
+            used += zeros + 1, codes += length + size;
+            behind_codes();
             // Past so many zeros to the one behind them; what is known on the way has a bit each.
-            const uint32_t k = own.zeros[(used - 1) % 64], more = k - before - 1 - zeros;
-            pass_bits(bits.at + length + size, more);
+            const uint32_t k = own.zeros[(used - 1) % 64];
             const int32_t value = size == 0 ? 0 : next << length >> 31 ? one : -one;
             if (k == 2 * lane) added[0] = value;
             if (k == 2 * lane + 1) added[1] = value;
-            bits.skip(length + size + more);
+            bits.skip(length + size + k - before - 1 - zeros);
             before = k;
           } while (before != end && used <= free);
           if (used > free) {
@@ -330,14 +351,12 @@ struct Scan {
         }
         if (run > 0) {
           run--;
-          const uint32_t more = count - passed;
-          pass_bits(bits.at, more);
-          bits.skip(more);
+          bits.skip(count - (before + 1 - begin - used));
         }
 #pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
           // Away from zero.
-          if (place[i] != ~0u && bits.bit(place[i])) added[i] = v[i] < 0 ? -one : one;
+          if (known[i] && bits.bit(block_at + codes_before[i] + rank[i])) added[i] = v[i] < 0 ? -one : one;
           if (added[i]) to[i] = v[i] + added[i];
         }
         if (bits.at > last) {
@@ -370,6 +389,7 @@ struct Scan {
       };
       if (alone) blocks.set(begin);
       for (uint32_t mcu = begin; mcu < end && !bad; mcu++) {
+        bits.fill();
 #pragma unroll
         for (uint32_t c = 0; c < MAX_COMPONENTS; c++) {
           if (!(pass.components >> c & 1)) continue;
@@ -403,7 +423,7 @@ struct Scan {
         return;
       }
       for (uint32_t i = lane; i < count; i += 32) {
-        if (!bits.bit(bits.at + i)) continue;
+        if (!bits.far_bit(bits.at + i)) continue;
         uint32_t at;
         if (alone) {
           Blocks blocks(image, pass, first_component());
