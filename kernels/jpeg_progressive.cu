@@ -4,6 +4,7 @@
 //
 // Where a code begins is known only when the one before it is read, so all threads of a warp read the same codes. What
 // they share is the work on the coefficients of a block: each thread has two.
+#include "jpeg_bits.cuh"
 #include "jpeg_codes.cuh"
 
 constexpr uint32_t THREADS = PROGRESSIVE_THREADS, WARPS = THREADS / 32;
@@ -22,10 +23,6 @@ __device__ inline uint32_t refining(uint32_t e) {
   return size > 1 ? 0 : size == 0 && e != 0 && e >> 9 < 15 ? e | ENDS : e;
 }
 
-// Words of the data that a warp has at hand, and how many it has at least in front of a block: 63 codes of 16 bits and
-// their values are 61 words, and a look ahead.
-constexpr uint32_t RING_WORDS = 128, LOADED_AHEAD = 66;
-
 // Tables of a warp's scan, by the next bits, and places of coefficients.
 struct Own {
   union {
@@ -36,46 +33,6 @@ struct Own {
   uint8_t zeros[64];
   // Words of the data.
   uint32_t ring[RING_WORDS];
-};
-
-// The data, bit by bit: a warp's part of it is in shared memory.
-struct Bits {
-  const uint32_t *data;
-  uint32_t *ring;
-  uint32_t words, at;
-  // Words before this one are in the ring.
-  uint32_t loaded;
-  // The word that `at` lies in, and the one behind it.
-  uint32_t high, low;
-
-  __device__ uint32_t word(uint32_t i) const { return i < words ? __byte_perm(__ldg(data + i), 0, 0x0123) : ~0u; }
-  __device__ void start(uint32_t bit) {
-    at = bit, loaded = bit / 32;
-    fill();
-    take();
-  }
-  // In front of each block: all words that it may reach.
-  __device__ void fill() {
-    while (loaded < at / 32 + LOADED_AHEAD) {
-      __syncwarp();
-      const uint32_t i = loaded + threadIdx.x % 32;
-      ring[i % RING_WORDS] = word(i);
-      loaded += 32;
-      __syncwarp();
-    }
-  }
-  __device__ void take() { high = ring[at / 32 % RING_WORDS], low = ring[(at / 32 + 1) % RING_WORDS]; }
-  // The next 32.
-  __device__ uint32_t peek() const { return __funnelshift_l(low, high, at); }
-  __device__ void skip(uint32_t count) {
-    const uint32_t before = at / 32;
-    at += count;
-    if (at / 32 != before) take();
-  }
-  // The one at a place in the block at hand.
-  __device__ uint32_t bit(uint32_t place) const { return ring[place / 32 % RING_WORDS] >> (31 - place % 32) & 1; }
-  // The one at any place.
-  __device__ uint32_t far_bit(uint32_t place) const { return word(place / 32) >> (31 - place % 32) & 1; }
 };
 
 // Where blocks of a component are that come row by row, as in its own scans.

@@ -111,8 +111,8 @@ pub const MAX_STREAM_BATCHES: usize = 1_024;
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 
-/// Pixels of all pictures of an animation (150 seconds of 480 x 270 at 30 a second, or 250 pictures of 1080p). Stops
-/// headers of a few bytes for each picture that ask for gigabytes.
+/// Pixels of all pictures of an animation (4,000 of 480 x 270, or 250 of 1080p). Stops headers of a few bytes for each
+/// picture that ask for gigabytes.
 pub const MAX_ANIMATION_PIXELS: u64 = 1 << 29;
 
 /// Crossings and pixels of the masks of one image of a data set (a second or two). Stops a thousand objects that each
