@@ -408,6 +408,9 @@ pub const MAX_VIDEO_FRAMES_AHEAD: usize = 1 << 18;
 /// of 1080p). Stops small files whose frames repeat others from taking hours.
 pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
 
+/// Tables of colour profiles that a decoder keeps on a device: cameras and editors share few. A table takes 2 MB.
+pub const MAX_COLOR_TABLES: usize = 16;
+
 /// Decoders of a device's video engines that an operator keeps, and samples that it decodes on them at the same time.
 /// The largest devices have seven engines, each of which has something to do while another sample begins or ends. A
 /// decoder holds about twenty frames: 70 MB of 1080p.

@@ -11,8 +11,9 @@ struct Row {
   uint32_t height;
   uint32_t channels;  // Samples of an output pixel: IN, or 1 for the first of them.
   uint32_t unused;
+  const ColorHead *colors;  // Null: colours stay.
 };
-static_assert(sizeof(Row) == 56, "Row has another size in Rust");
+static_assert(sizeof(Row) == 64, "Row has another size in Rust");
 
 struct Params {
   float level;

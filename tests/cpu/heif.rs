@@ -1,7 +1,7 @@
 //! HEICs, and grids of HEIC and AVIF, against pixels recorded from libheif and libavif (tests/data/decode/make_heif.py
 //! says how), and files that are changed by hand.
 
-use gesso::cpu::decode::{DecodeOptions, Decoder, Format, probe};
+use gesso::cpu::decode::{DecodeOptions, Decoder, Format, Tiles, probe};
 use gesso::cpu::formats::Formats;
 use gesso::error::ErrorKind;
 
@@ -12,7 +12,7 @@ use crate::turned::AS_STORED;
 /// How far from recorded pixels others may be, at most and on average, by the beginning of files' names; the first that
 /// fits. Where chroma is halved and nothing is cut at odd places, libheif takes its nearest sample, and here it is
 /// interpolated: at edges and in noise that shows.
-const FAR: [(&str, f64, f64); 10] = [
+const FAR: [(&str, f64, f64); 11] = [
     ("heic_444", 1.0, 0.1),
     ("heic_gray", 0.0, 0.0),
     ("heic_420", 40.0, 4.5),
@@ -22,6 +22,7 @@ const FAR: [(&str, f64, f64); 10] = [
     ("heic_16x16", 8.0, 2.5),
     ("heic_10_420", 12.0, 3.0),
     ("heic_grid_alpha", 12.0, 3.0),
+    ("heic_tiles", 14.0, 3.0),
     ("", 2.0, 0.7),
 ];
 
@@ -148,4 +149,35 @@ fn errors_say_what_is_wrong() {
     refused(&others("heic_444"), unsupported, "H.265: ");
     let whole = &PICTURES["heic_full"];
     refused(&whole[..whole.len() - 1], invalid, "truncated: the picture's bytes end at");
+}
+
+/// What video engines of a device are given of a file: tiles as frames with start codes, the first behind parameters.
+#[test]
+fn tiles_for_engines_are_frames() {
+    /// Types of units: parameters, and a picture that needs no others.
+    const VPS: u8 = 32;
+    const IDR: std::ops::RangeInclusive<u8> = 16..=21;
+    let tiles = |name: &str| Tiles::read(&PICTURES[name]);
+    for (name, count) in
+        [("heic_tiles", 4), ("heic_tiles_turned", 4), ("heic_tiles_10", 1), ("heic_tiles_one", 1)]
+    {
+        let tiles = tiles(name).expect(name);
+        assert_eq!((tiles.count, tiles.columns), (count, if count == 4 { 2 } else { 1 }), "{name}");
+        let mut frame = Vec::new();
+        for place in 0..count {
+            tiles.frame(place, &mut frame).unwrap();
+            let kind = frame[4] >> 1;
+            assert_eq!(frame[..4], [0, 0, 0, 1], "{name}");
+            assert!(if place == 0 { kind == VPS } else { IDR.contains(&kind) }, "{name} {place}: {kind}");
+        }
+        assert!(tiles.frame(count, &mut frame).is_err());
+    }
+    assert_eq!(
+        tiles("heic_tiles").map(|tiles| (tiles.size, tiles.tile, tiles.depth)),
+        Some(([276, 278], [144, 144], 8))
+    );
+    // Cut, with alpha, without chroma, with more of it, of odd sides, by AV1: these are for the host.
+    for name in ["heic_grid", "heic_rgba", "heic_gray", "heic_444", "heic_odd", "heic_10_420", "avif_grid"] {
+        assert!(tiles(name).is_none(), "{name}");
+    }
 }

@@ -9,7 +9,10 @@ mod exported;
 mod flow;
 mod fusion;
 mod header;
+mod heic;
 mod jpeg2000;
+#[path = "../cpu/npz.rs"]
+mod npz;
 #[path = "../common/numbers.rs"]
 mod numbers;
 mod pictures;

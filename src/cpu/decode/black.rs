@@ -51,6 +51,11 @@ pub(super) fn srgb_with(light: f32) -> ColorProfile {
     with_curve(ColorProfile::new_srgb(), ToneReprCurve::Parametric(curve))
 }
 
+/// Light of ProPhoto's colours, which are all that there are.
+pub(super) fn linear_pro_photo() -> ColorProfile {
+    with_curve(ColorProfile::new_pro_photo_rgb(), ToneReprCurve::Lut(Vec::new()))
+}
+
 /// Whether colours are converted by a table.
 pub(super) fn has_table(profile: &ColorProfile) -> bool {
     profile.lut_a_to_b_perceptual.is_some()
@@ -66,7 +71,7 @@ fn by_table(profile: &ColorProfile, is_new: bool) -> Option<f32> {
     let is_colorimetric = is_new && profile.lut_a_to_b_colorimetric.is_some();
     let rendering_intent =
         if is_colorimetric { RenderingIntent::RelativeColorimetric } else { RenderingIntent::Perceptual };
-    let all = with_curve(ColorProfile::new_pro_photo_rgb(), ToneReprCurve::Lut(Vec::new()));
+    let all = linear_pro_photo();
     let options = TransformOptions { rendering_intent, ..TransformOptions::default() };
     let mut found = [0_u16; 3];
     profile

@@ -6,6 +6,7 @@ mod coding;
 mod items;
 mod pixels;
 mod properties;
+mod tiles;
 
 use std::borrow::Cow;
 
@@ -20,6 +21,7 @@ use items::Items;
 use pixels::Still;
 
 pub(super) use coding::Coding;
+pub use tiles::Tiles;
 
 /// Brands of files whose pictures are AV1.
 pub(super) const AV1_BRANDS: &[&[u8; 4]] = &[b"avif", b"avis"];

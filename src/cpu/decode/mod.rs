@@ -31,6 +31,7 @@ mod avif;
 mod black;
 mod bmp;
 mod color;
+mod color_table;
 mod effort;
 mod format;
 mod frames;
@@ -61,7 +62,9 @@ use crate::{faults, limits};
 
 pub use animation::{ANIMATED_PIXEL, AnimationInfo, probe_animation};
 pub use color::Scaling;
+pub use color_table::{ColorTable, ProfileKey, SIDE as COLOR_TABLE_SIDE, profile_key};
 pub use effort::effort;
+pub use heif::Tiles;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
 pub use picture::{View, stored_window};

@@ -113,7 +113,7 @@ fn check(profile: &ColorProfile) -> Result<()> {
 }
 
 /// `moxcms` is given bytes that nobody has checked: what it panics at is a damaged profile.
-fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.unwrap_or_else(|_| Err(Error::invalid("damaged colour profile: no colours can be converted by it")))
 }
@@ -144,8 +144,33 @@ trait Sample: Copy + Default + Send + Sync + 'static {
     fn all() -> Vec<Self>;
     /// Where in [`Sample::all`] it is.
     fn place(self) -> usize;
+    /// What converts pixels of `from` to those of `to`.
+    fn executor_to(
+        from: &ColorProfile,
+        layout: Layout,
+        to: &ColorProfile,
+    ) -> Result<std::sync::Arc<Executor<Self>>>;
     /// What converts pixels of `from` to sRGB.
-    fn executor(from: &ColorProfile, layout: Layout) -> Result<std::sync::Arc<Executor<Self>>>;
+    fn executor(from: &ColorProfile, layout: Layout) -> Result<std::sync::Arc<Executor<Self>>> {
+        Self::executor_to(from, layout, &srgb_with(light(from)))
+    }
+}
+
+/// What converts pixels of red, green and blue by `profile`, 16 bits each, to those of `to`.
+///
+/// # Errors
+/// A profile that is not of these, or cannot be applied.
+pub(super) fn converter(
+    profile: &ColorProfile,
+    to: &ColorProfile,
+) -> Result<impl Fn(&[u16]) -> Result<Vec<u16>> + use<>> {
+    check(profile)?;
+    let executor = caught(|| u16::executor_to(profile, Layout::Rgb, to))?;
+    Ok(move |from: &[u16]| {
+        let mut to = vec![0; from.len()];
+        caught(|| executor.transform(from, &mut to).map_err(|error| Error::invalid(error.to_string())))?;
+        Ok(to)
+    })
 }
 
 type Executor<T> = dyn TransformExecutor<T> + Send + Sync;
@@ -158,12 +183,16 @@ macro_rules! samples {
         fn place(self) -> usize {
             usize::from(self)
         }
-        fn executor(from: &ColorProfile, layout: Layout) -> Result<std::sync::Arc<Executor<Self>>> {
+        fn executor_to(
+            from: &ColorProfile,
+            layout: Layout,
+            to: &ColorProfile,
+        ) -> Result<std::sync::Arc<Executor<Self>>> {
             let is_rgb = from.color_space == DataColorSpace::Rgb;
-            let to = if is_rgb { layout } else { Layout::Rgb };
+            let to_layout = if is_rgb { layout } else { Layout::Rgb };
             let options =
                 TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
-            from.$create(layout, &srgb_with(light(from)), to, options)
+            from.$create(layout, to, to_layout, options)
                 .map_err(|error| Error::unsupported(format!("a colour profile that cannot be applied: {error}")))
         }
     })* };

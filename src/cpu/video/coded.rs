@@ -220,7 +220,7 @@ impl Coded<'_> {
 }
 
 /// Adds a unit behind a start code.
-fn push_unit(unit: &[u8], into: &mut Vec<u8>) {
+pub(super) fn push_unit(unit: &[u8], into: &mut Vec<u8>) {
     into.extend_from_slice(&[0, 0, 0, 1]);
     into.extend_from_slice(unit);
 }

@@ -10,17 +10,11 @@ use rusty_h265::ps::Sps;
 use super::decoder::damaged;
 use super::h265::{MOST_SLICES, is_first};
 use super::h265_kept::{self, Kept, error};
+use super::h265_parameters::{Parameters, colors, different_bits, is_usual};
 use super::nal::{self, Framing};
-use super::track::Codec;
 use crate::cpu::av1::{UNSPECIFIED, matrix_of};
 use crate::cpu::yuv::{Layout, Planes};
 use crate::error::{Error, Result};
-
-/// Columns and rows that are decoded beside those that are shown: blocks have up to 64.
-const MOST_PADDING: usize = 128;
-
-/// Bits of a sample, at most.
-const MOST_BITS: u32 = 12;
 
 /// A decoded picture.
 pub(in crate::cpu) struct Still {
@@ -36,52 +30,11 @@ pub(in crate::cpu) struct Still {
 /// # Errors
 /// Damaged bytes, a picture that is made from others, a kind that is not decoded.
 pub(in crate::cpu) fn decode(config: &[u8], stream: &[u8], size: [usize; 2]) -> Result<Still> {
-    let (units, framing) = nal::configuration(Codec::H265, config)?;
-    let Framing::Lengths(length_size) = framing else {
-        return Err(Error::invalid("H.265 without parameters of its picture"));
-    };
-    let mut parameters = Vec::new();
-    let mut first = None;
-    for unit in units {
-        let Some(head) = NalHeader::parse(unit).filter(|head| head.layer_id == 0) else { continue };
-        match head.nal_type {
-            NalType::Sps => {
-                let (sps, shape) = h265_kept::sequence(unit)?;
-                let most = size.map(|side| side.saturating_add(MOST_PADDING));
-                if shape.coded.iter().zip(most).any(|(coded, most)| *coded > most) {
-                    let ([width, height], [said_width, said_height]) = (shape.coded, size);
-                    return Err(Error::invalid(format!(
-                        "damaged: a picture of {width} x {height} pixels, the header says {said_width} x {said_height}"
-                    )));
-                }
-                first.get_or_insert(sps);
-            }
-            NalType::Vps | NalType::Pps => {}
-            _ => continue,
-        }
-        parameters.push(unit);
-    }
-    let sps = first.ok_or_else(|| Error::invalid("H.265 without parameters of its picture"))?;
-    if sps.bit_depth_luma != sps.bit_depth_chroma && sps.chroma_format_idc != 0 {
-        return Err(different_bits());
-    }
-    if u32::from(sps.bit_depth_luma) > MOST_BITS {
-        let bits = sps.bit_depth_luma;
-        return Err(Error::unsupported(format!("H.265 of {bits} bits, expected at most {MOST_BITS}")));
-    }
+    let Parameters { sps, units, framing, length_size } = Parameters::read(config, size)?;
     match is_usual(&sps) {
-        true => usual(&sps, &parameters, stream, framing),
-        false => rare(&sps, &parameters, stream, length_size),
+        true => usual(&sps, &units, stream, framing),
+        false => rare(&sps, &units, stream, length_size),
     }
-}
-
-fn different_bits() -> Error {
-    Error::unsupported("H.265 whose luma and chroma have different numbers of bits")
-}
-
-/// Whether `rusty_h265` decodes such a picture.
-fn is_usual(sps: &Sps) -> bool {
-    sps.chroma_format_idc == 1 && sps.bit_depth_luma <= 10 && sps.ptl.profile() <= 3 && !sps.range_extension
 }
 
 fn layout(sps: &Sps) -> Layout {
@@ -128,11 +81,7 @@ fn usual(sps: &Sps, parameters: &[&[u8]], stream: &[u8], framing: Framing) -> Re
     }
     inner.flush();
     let frame = inner.next_frame().map_err(|_| damaged("H.265: no picture is shown"))?;
-    // Where nothing says it the crate says 0, which would be red, green and blue.
-    let vui = sps.vui.as_ref();
-    let matrix = vui.map_or(0, |vui| matrix_of(vui.matrix_coeffs.into(), vui.colour_primaries.into()));
-    let matrix = if matrix == 0 { UNSPECIFIED } else { matrix };
-    let colors = (matrix, vui.is_some_and(|vui| vui.video_full_range_flag));
+    let colors = colors(sps);
     let picture = &frame.picture;
     if picture.bit_depth_luma != picture.bit_depth_chroma {
         return Err(different_bits());

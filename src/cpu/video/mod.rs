@@ -31,6 +31,7 @@ mod h264;
 mod h264_kept;
 mod h265;
 mod h265_kept;
+pub(in crate::cpu) mod h265_parameters;
 pub(in crate::cpu) mod h265_still;
 mod matroska;
 mod mjpeg;

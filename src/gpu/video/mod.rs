@@ -9,7 +9,7 @@
 //!
 //! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many videos as
 //! threads like are decoded at the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is
-//! one from beginning to end.
+//! one from beginning to end. A still picture in tiles, as phones write them, is decoded by [`decode_tiles`].
 
 mod coded_video;
 mod convert;
@@ -20,6 +20,7 @@ mod padded;
 mod parser;
 mod playback;
 mod sys;
+mod tiles;
 mod wash;
 
 use super::KernelSpec;
@@ -27,6 +28,7 @@ use super::KernelSpec;
 pub use coded_video::{Codec, CodedVideo, Factors, Signal};
 pub use engines::Engines;
 pub use playback::{Playback, decode};
+pub use tiles::{Tiling, canvas_bytes, decode_tiles};
 
 /// What converts pictures.
 pub fn kernels() -> Vec<KernelSpec> {

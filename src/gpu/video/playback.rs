@@ -202,7 +202,7 @@ impl<F: CodedVideo> Events for Running<F> {
 }
 
 /// What decodes pictures of a format, and the part of them that is shown.
-fn shape_of(format: &VideoFormat) -> Result<(Shape, Window)> {
+pub(super) fn shape_of(format: &VideoFormat) -> Result<(Shape, Window)> {
     let VideoFormat { coded_width, coded_height, chroma, display_area, .. } = *format;
     let [luma, other] = [format.luma_depth_minus_8, format.chroma_depth_minus_8];
     if luma != other || luma > 4 || ![HALVED_CHROMA, WHOLE_CHROMA].contains(&chroma) {

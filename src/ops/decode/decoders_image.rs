@@ -1,5 +1,6 @@
 //! `decoders__Image`: encoded images to HWC pixels. And [`Image`], which every image decoder is.
 
+mod colors;
 mod decoding;
 mod files;
 mod finish;
@@ -8,6 +9,7 @@ mod on_engines;
 mod on_host;
 mod on_nvjpeg2000;
 mod on_sms;
+mod on_video_engines;
 mod reading;
 
 use std::sync::Arc;
@@ -68,7 +70,7 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     .or_string("dali"),
     ArgSpec::string(
         "color_management",
-        "`srgb`: colours become those of sRGB, from the profile of the file; on a GPU such files are decoded by the CPU. `none`: they stay those of the file, as in DALI",
+        "`srgb`: colours become those of sRGB, from the profile of the file; on a GPU those of JPEG and HEIC by a table, at most two levels off. `none`: they stay those of the file, as in DALI",
     )
     .or_string("none"),
     ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),

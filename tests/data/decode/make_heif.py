@@ -151,6 +151,26 @@ def grids(brand, format, **options):
     yield "grid_alpha", heif(brand, both, 7, [dimg(7), dimg(14), (b"auxl", 14, [7])])
 
 
+def tiles():
+    """Pictures for the engines of a device, which take no sides below 144: of phones, a grid of whole tiles, turned."""
+    side, size = 144, (276, 278)
+    whole = smooth(2 * side, 2 * side, 1)
+    parts = [whole[y : y + side, x : x + side] for y in (0, side) for x in (0, side)]
+    for name, own in (("tiles", []), ("tiles_turned", [IROT[3], IMIR[1]])):
+        coded_parts = [coded(part, nclx(), quality=50) for part in parts]
+        put = (b"grid", grid(2, 2, *size), [ispe(*size), nclx(), *own])
+        yield name, heif(b"heic", [*coded_parts, put], 5, [(b"dimg", 5, [1, 2, 3, 4])])
+    deep = pillow_heif.from_bytes("RGB;16", (160, 150), (smooth(160, 150, 2).astype(np.uint16) << 8).tobytes())
+    out = io.BytesIO()
+    deep.save(out, quality=50, chroma="420")
+    data, config = within(out.getvalue(), b"mdat")[8:], within(out.getvalue(), b"hvcC")
+    # x265 says format range extensions of which it uses none: to Main 10, as cameras say.
+    config = config.replace(b"\x04\x08\x00\x00", b"\x02\x20\x00\x00")
+    one = (b"hvc1", data, [config, ispe(160, 150), nclx(9, is_full=False)])
+    yield "tiles_10", heif(b"heic", [one])
+    yield "tiles_one", heif(b"heic", [coded(smooth(176, 144, 3), quality=50)])
+
+
 def files():
     rgb, rgba, gray = picture(46, 34, 3), picture(46, 34, 4), picture(46, 34, 1)
     gray = gray[:, :, 0] if gray.ndim == 3 else gray
@@ -190,6 +210,7 @@ def files():
     )
     yield "heic_second", heif(b"heic", [coded(smooth(64, 64, 6)), coded(smooth(64, 64, 7), nclx(), ODD)], 2)
     yield from ((f"heic_{name}", file) for name, file in grids(b"heic", "HEIF"))
+    yield from ((f"heic_{name}", file) for name, file in tiles())
     yield from ((f"avif_{name}", file) for name, file in grids(b"avif", "AVIF", speed=8))
 
 

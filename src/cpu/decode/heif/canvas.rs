@@ -34,24 +34,14 @@ impl Grid {
         let size = [side()? as usize, side()? as usize];
         Ok(Self { rows, columns, size })
     }
-}
 
-/// Planes of a whole picture.
-pub(super) struct Canvas {
-    layout: Layout,
-    /// Columns and rows of each plane.
-    sides: [[usize; 2]; 3],
-    planes: [Vec<u16>; 3],
-}
-
-impl Canvas {
-    /// An empty one for pictures that each have `tile` as layout.
+    /// Fails unless pictures that each have `tile` as layout make it.
     ///
     /// # Errors
     /// Pictures that do not cover the grid's size or reach beyond it by a whole row or column; sides with which chroma
     /// of two pictures would share a sample.
-    pub(super) fn new(grid: Grid, tile: Layout) -> Result<Self> {
-        let Grid { rows, columns, size: [width, height] } = grid;
+    pub(super) fn must_fit(&self, tile: Layout) -> Result<()> {
+        let Grid { rows, columns, size: [width, height] } = *self;
         let covered = [columns.saturating_mul(tile.width), rows.saturating_mul(tile.height)];
         check_size(covered[0] as u64, covered[1] as u64)?;
         let covers = |covered: usize, side: usize, tile: usize| covered >= side && covered - side < tile;
@@ -69,6 +59,26 @@ impl Canvas {
                 tile.width, tile.height
             )));
         }
+        Ok(())
+    }
+}
+
+/// Planes of a whole picture.
+pub(super) struct Canvas {
+    layout: Layout,
+    /// Columns and rows of each plane.
+    sides: [[usize; 2]; 3],
+    planes: [Vec<u16>; 3],
+}
+
+impl Canvas {
+    /// An empty one for pictures that each have `tile` as layout.
+    ///
+    /// # Errors
+    /// Those of [`Grid::must_fit`].
+    pub(super) fn new(grid: Grid, tile: Layout) -> Result<Self> {
+        grid.must_fit(tile)?;
+        let [width, height] = grid.size;
         let chroma = match tile.halved {
             Some([across, down]) => [width.div_ceil(1 << across), height.div_ceil(1 << down)],
             None => [0, 0],

@@ -2,7 +2,7 @@
 //! window, colours, type. It must not know who stored them.
 
 use super::Job;
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Scaling, View, stored_window};
+use crate::cpu::decode::{self, COLOR_TABLE_SIDE, ColorSpace, DecodeOptions, Scaling, View, stored_window};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Format;
 use crate::gpu::jpeg::sm::Part;
@@ -31,6 +31,8 @@ pub(super) struct Stored<'a> {
     pub(super) pixels: &'a DeviceBytes<'a>,
     /// Where the output is.
     pub(super) target: &'a DeviceBytes<'a>,
+    /// Where the table is that makes sRGB of its colours, if that is asked for.
+    pub(super) colors: Option<u64>,
 }
 
 /// The kernel, for outputs of one type and colour space.
@@ -61,6 +63,7 @@ impl Finish {
         let window = job.options.window.filter(|_| extent == Extent::Picture);
         decode::is_plain(&job.info, &DecodeOptions { window, ..job.options })
             && self.color != ColorSpace::YCbCr
+            && !job.options.to_srgb
             && self.color.channels(job.info.channels) == self.format().channels()
     }
 
@@ -91,7 +94,7 @@ impl Finish {
     pub(super) fn record(&self, cx: &mut GpuCx<'_>, images: &[Stored<'_>]) -> Result<()> {
         let (mut rows, mut copies) = (Vec::new(), Vec::new());
         let mut most = 0;
-        for Stored { job, extent, pixels, target } in images {
+        for Stored { job, extent, pixels, target, colors } in images {
             if self.is_needless(job, *extent) {
                 if pixels.address() != target.address() {
                     copies.push(((*target).clone(), (*pixels).clone()));
@@ -115,6 +118,7 @@ impl Finish {
                 height: height as u32,
                 channels: channels as u32,
                 unused: 0,
+                colors: colors.unwrap_or_default(),
             });
         }
         cx.copy(&copies)?;
@@ -142,6 +146,19 @@ fn format(color: ColorSpace) -> Format {
 }
 
 device_struct! {
+    /// What stands before the corners of a colour table, as `kernels/decoded.cu` sees it.
+    pub(super) struct ColorHead as ColorHead {
+        /// Of levels, in the lattice.
+        pub(super) places: [f32; 256],
+        /// From light of corners to that of sRGB.
+        pub(super) to_srgb: [[f32; 3]; 3],
+        /// The light that is black.
+        pub(super) black: f32,
+        pub(super) unused: [u32; 6],
+    }
+}
+
+device_struct! {
     /// An image, as `kernels/decoded.cu` sees it.
     struct Row as Row {
         to: u64 = "TO *",
@@ -155,6 +172,8 @@ device_struct! {
         /// Samples of an output pixel: IN, or 1 for the first of them.
         channels: u32,
         unused: u32,
+        /// Null: colours stay.
+        colors: u64 = "const ColorHead *",
     }
 }
 
@@ -181,6 +200,7 @@ fn kernel(dtype: DType, color: ColorSpace) -> KernelSpec {
         .dtype("TO", dtype)
         .define("IN", format(color).channels())
         .define("STUDIO", u8::from(color == ColorSpace::YCbCr))
+        .define("SIDE", COLOR_TABLE_SIDE)
 }
 
 /// One for each path through the source and each type.

@@ -4,6 +4,7 @@
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
 //! SMs:      data in the staging slab -> the window's pixels as stored -> [ the same ] -> output
+//! video engines: HEIC -> pixels as stored -> [ the same ] -> output
 //! library:  JPEG 2000 -> pixels as stored -> [ the same ] -> output
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
@@ -20,19 +21,22 @@ mod groups;
 mod image;
 mod threads;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Job;
+use super::colors::Colors;
 use super::files::{Files, missing_sample};
 use super::finish::Finish;
 use super::on_engines::Copies;
 use super::on_nvjpeg2000::OnNvJpeg2000;
 use super::on_sms::OnSms;
+use super::on_video_engines::OnVideoEngines;
 use super::reading::Read;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::gpu::jpeg::{Engines, Header, Settings, Speeds, Wish};
+use crate::gpu::jpeg::{Engines, Format, Header, Settings, Speeds, Wish};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::operator::{Decoded, GpuCx, GpuIo};
@@ -46,11 +50,13 @@ pub(super) struct DeviceDecoder {
     engines: Option<Engines>,
     sms: OnSms,
     nvjpeg2000: OnNvJpeg2000,
+    video_engines: OnVideoEngines,
     speeds: Speeds,
     /// Bytes of the device that batches may take together.
     memory: usize,
     wish: Option<Wish>,
     finish: Finish,
+    colors: Colors,
     /// Whether whole pictures may be left as planes.
     leaves_planes: bool,
     copies: Copies,
@@ -85,6 +91,7 @@ impl DeviceDecoder {
         let count = engines.as_ref().map_or(0, Engines::count);
         let sms = OnSms::open(gpu, format, options)?;
         let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
+        let video_engines = OnVideoEngines::new(gpu, format)?;
         let memory = gpu.ceiling();
         let scratch = memory / limits::SM_SCRATCH_PART;
         let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
@@ -92,10 +99,12 @@ impl DeviceDecoder {
             engines,
             sms,
             nvjpeg2000,
+            video_engines,
             speeds,
             memory,
             wish,
             finish,
+            colors: Colors::default(),
             leaves_planes,
             copies: Copies::default(),
             decoded: Decoded::default(),
@@ -117,26 +126,47 @@ impl DeviceDecoder {
         read: Option<Read<'_>>,
     ) -> Result<()> {
         self.sms.doubt(None);
-        let mut images = self.images(jobs, files, cx, io, read.is_some());
+        let colors = self.colors(jobs, files, cx, io);
+        let mut images = self.images((jobs, &colors), files, cx, io, read.is_some());
         self.limit(&mut images);
         // Before it may have the lock of the engines, for which others that hold room may wait.
         cx.recorder.wait_for_room(self.least_bytes(&images));
-        let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
+        let others: Vec<_> = images.extract_if(.., |image| image.library.is_some()).collect();
         let host = Host { decoder, files, inputs: io.inputs() };
-        let mut batch = Batch::classify(self, host, [&images, &wavelets], cx, read);
+        let mut batch = Batch::classify(self, host, [&images, &others], cx, read);
         batch.reserve(cx)?;
         batch.decode_groups(cx)?;
-        batch.decode_wavelets(cx)?;
+        batch.decode_others(cx)?;
         batch.record(cx)?;
         batch.decode_again(cx)?;
         batch.account(cx);
         Ok(())
     }
 
+    /// For each sample whose colours the device makes sRGB, where the table for that is. The host converts others.
+    fn colors(
+        &mut self,
+        jobs: &[Option<Job>],
+        files: &Files,
+        cx: &mut GpuCx<'_>,
+        io: &GpuIo<'_>,
+    ) -> HashMap<usize, u64> {
+        let wanted = |index: usize| jobs.get(index)?.as_ref().filter(|job| job.options.to_srgb);
+        if self.finish.format() != Format::Rgb || !(0..jobs.len()).any(|index| wanted(index).is_some()) {
+            return HashMap::new();
+        }
+        let found = io.rows(|sample| {
+            let Some(job) = wanted(sample.index()) else { return Ok(None) };
+            let file = files.file(&sample.inputs)?;
+            Ok(self.colors.table(cx.recorder, job, file.all)?.map(|table| (sample.index(), table)))
+        });
+        found.into_iter().flatten().collect()
+    }
+
     /// The images of the live samples, and which decoders take each.
     fn images<'a>(
         &self,
-        jobs: &[Option<Job>],
+        (jobs, colors): (&[Option<Job>], &HashMap<usize, u64>),
         files: &'a Files,
         cx: &GpuCx<'_>,
         io: &'a GpuIo<'_>,
@@ -148,13 +178,14 @@ impl DeviceDecoder {
             let file = files.file(&sample.inputs)?;
             let target = if at_once { None } else { Some(sample.output(0)?.clone()) };
             let bytes = target.as_ref().map_or_else(|| output_bytes(&job), DeviceBytes::len);
-            // Colours are converted on the host alone.
-            let is_jpeg = job.info.format == decode::Format::Jpeg && !job.options.to_srgb;
+            let colors = colors.get(&sample.index()).copied();
+            let is_for_host = job.options.to_srgb && colors.is_none();
+            let is_jpeg = job.info.format == decode::Format::Jpeg && !is_for_host;
             let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
             let picture = header.as_ref().and_then(|header| takers.picture(&job, header));
             let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
-            let is_wavelets = takers.wavelets(&job, file.all);
-            Ok(Image { index: sample.index(), job, file, target, bytes, picture, planned, is_wavelets })
+            let library = if is_for_host { None } else { takers.library(&job, file.all) };
+            Ok(Image { index: sample.index(), job, file, target, bytes, picture, planned, colors, library })
         })
     }
 

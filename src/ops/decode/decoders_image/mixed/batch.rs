@@ -2,16 +2,17 @@
 //! those that engines, SMs and libraries refuse. It must not know how a group of them is decoded.
 //!
 //! ```text
-//! classify -> reserve -> decode_groups -> decode_wavelets -> record -> decode_again -> account
-//!             engines'   engines, SMs     JPEG 2000                   by threads what
+//! classify -> reserve -> decode_groups -> decode_others -> record -> decode_again -> account
+//!             engines'   engines, SMs     JPEG 2000, HEIC             by threads what
 //!             pixels     and threads                                  others refused
 //! ```
 
 use super::DeviceDecoder;
 use super::choice::bound_sent;
 use super::group::{Group, Shares};
-use super::image::{Home, Image, bytes_of, homes};
+use super::image::{Home, Image, Library, bytes_of, homes};
 use super::threads::Host;
+use crate::deadline::Watch;
 use crate::error::Result;
 use crate::gpu::Report;
 use crate::gpu::jpeg::{DevicePath, Path, Task};
@@ -20,6 +21,7 @@ use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::{File, missing_sample};
 use crate::ops::decode::decoders_image::finish::Extent;
 use crate::ops::decode::decoders_image::on_sms::Doubts;
+use crate::ops::decode::decoders_image::on_video_engines::Still;
 use crate::ops::decode::decoders_image::reading::{Read, Unread};
 
 /// See the module.
@@ -32,20 +34,20 @@ pub(super) struct Batch<'b, 'a, 'r> {
     engines: Vec<&'b Image<'a>>,
     pub(super) sms: Vec<&'b Image<'a>>,
     pub(super) threads: Vec<&'b Image<'a>>,
-    wavelets: Vec<&'b Image<'a>>,
+    others: Vec<&'b Image<'a>>,
     /// What has been refused, for the threads.
     pub(super) again: Vec<&'b Image<'a>>,
     /// Where the pixels of engines and libraries go.
     engine_homes: Vec<Home<'a>>,
-    wavelet_homes: Vec<Home<'a>>,
+    other_homes: Vec<Home<'a>>,
     pub(super) tasks: Vec<(Task<'a>, File<'a>)>,
     /// What the reader has not read yet, where there is one.
     pub(super) unread: Option<Unread<'r>>,
     /// Bytes of pixels that the host sends to a reader.
     sent: usize,
-    /// Places among the tasks, and among the wavelets.
+    /// Places among the tasks, and among the others.
     pub(super) refused_by_engines: Vec<usize>,
-    refused_by_library: Vec<usize>,
+    refused_by_libraries: Vec<usize>,
     /// What may turn out to be damaged: reports of the groups, and sample and bytes of the output for each image in
     /// them.
     pub(super) reports: Vec<Report>,
@@ -53,11 +55,11 @@ pub(super) struct Batch<'b, 'a, 'r> {
 }
 
 impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
-    /// Decides where each of `images` is decoded; the other ones are for the library of JPEG 2000.
+    /// Decides where each of `images` is decoded; the other ones are for libraries and video engines.
     pub(super) fn classify(
         device: &'b mut DeviceDecoder,
         host: Host<'b>,
-        [images, wavelets]: [&'b [Image<'a>]; 2],
+        [images, others]: [&'b [Image<'a>]; 2],
         cx: &GpuCx<'_>,
         read: Option<Read<'r>>,
     ) -> Self {
@@ -74,19 +76,19 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
         Self {
             device,
             host,
-            count: images.len() + wavelets.len(),
+            count: images.len() + others.len(),
             engines,
             sms,
             threads,
-            wavelets: wavelets.iter().collect(),
+            others: others.iter().collect(),
             again: Vec::new(),
             engine_homes: Vec::new(),
-            wavelet_homes: Vec::new(),
+            other_homes: Vec::new(),
             tasks: Vec::new(),
             unread: read.map(|read| Unread::new(read, host.inputs.batch_size())),
             sent,
             refused_by_engines: Vec::new(),
-            refused_by_library: Vec::new(),
+            refused_by_libraries: Vec::new(),
             reports: Vec::new(),
             doubtful: Vec::new(),
         }
@@ -94,13 +96,14 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
 
     /// Memory for pixels that are there when all of the batch is.
     pub(super) fn reserve(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
-        let whole = [&self.engines, &self.wavelets]
+        let whole = [&self.engines, &self.others]
             .map(|images| bytes_of(images, &self.device.finish, Extent::Picture));
         let threads = self.threads.iter();
         let more = threads.map(|image| image.own_bytes(Extent::Picture) - image.only_sent_bytes());
-        cx.recorder.wait_for_room(whole.into_iter().chain(more).sum());
+        let canvases = self.others.iter().map(|image| image.library_bytes());
+        cx.recorder.wait_for_room(whole.into_iter().chain(more).chain(canvases).sum());
         self.engine_homes = self.homes(cx, &self.engines)?;
-        self.wavelet_homes = self.homes(cx, &self.wavelets)?;
+        self.other_homes = self.homes(cx, &self.others)?;
         for (image, home) in self.engines.iter().zip(&self.engine_homes) {
             let (picture, target) = (image.picture.ok_or_else(missing_sample)?, home.stored.clone());
             self.tasks.push((Task { picture, target }, image.file));
@@ -119,17 +122,34 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
         homes.into_iter().map(|home| home.ok_or_else(missing_sample)).collect()
     }
 
-    /// Decodes JPEG 2000 behind the groups, and lets what follows wait for the engines.
-    pub(super) fn decode_wavelets(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
+    /// Decodes what is no JPEG behind the groups, and lets what follows wait for the engines.
+    pub(super) fn decode_others(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
         // Not before the SMs have begun: they need not wait for the engines.
         if let Some(engines) = &self.device.engines {
             engines.join(cx.recorder);
         }
-        let files = self.wavelets.iter().map(|image| (&image.job, image.file));
-        let targets: Vec<_> = self.wavelet_homes.iter().map(|home| home.stored.clone()).collect();
+        let others = self.others.iter().zip(&self.other_homes).enumerate();
+        let (wavelets, stills): (Vec<_>, Vec<_>) =
+            others.partition(|(_, (image, _))| image.library == Some(Library::NvJpeg2000));
+        let files = wavelets.iter().map(|(_, (image, _))| (&image.job, image.file));
+        let targets: Vec<_> = wavelets.iter().map(|(_, (_, home))| home.stored.clone()).collect();
         let refused = self.device.nvjpeg2000.decode(cx.recorder, files, &targets)?;
-        self.device.decoded.sms += self.wavelets.len() - refused.len();
-        self.refused_by_library = refused;
+        self.device.decoded.sms += wavelets.len() - refused.len();
+        let places = |refused: Vec<usize>, all: &[(usize, _)]| {
+            refused.into_iter().filter_map(|i| all.get(i).map(|(place, _)| *place)).collect::<Vec<_>>()
+        };
+        self.refused_by_libraries = places(refused, &wavelets);
+        // Behind the library, which works on its own: this waits for its pictures.
+        let (deadline, failures) = (cx.cpu.deadline, self.host.inputs.failures());
+        let files = stills.iter().map(|(_, (image, home))| Still {
+            job: &image.job,
+            file: image.file,
+            target: home.stored.clone(),
+            watch: Watch::new(deadline, failures.member(image.index)),
+        });
+        let refused = self.device.video_engines.decode(cx, &files.collect::<Vec<_>>())?;
+        self.device.decoded.engine += stills.len() - refused.len();
+        self.refused_by_libraries.extend(places(refused, &stills));
         Ok(())
     }
 
@@ -138,7 +158,7 @@ impl<'b, 'a, 'r> Batch<'b, 'a, 'r> {
         let mut made = Vec::new();
         for (images, homes, refused) in [
             (&self.engines, &self.engine_homes, &self.refused_by_engines),
-            (&self.wavelets, &self.wavelet_homes, &self.refused_by_library),
+            (&self.others, &self.other_homes, &self.refused_by_libraries),
         ] {
             for (i, (image, home)) in images.iter().zip(homes).enumerate() {
                 if refused.contains(&i) {

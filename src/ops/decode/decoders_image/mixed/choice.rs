@@ -4,8 +4,9 @@ use super::super::Job;
 use super::super::finish::{Extent, Finish};
 use super::super::on_nvjpeg2000::Takes;
 use super::super::on_sms::{OnSms, SIDES};
+use super::super::on_video_engines::OnVideoEngines;
 use super::DeviceDecoder;
-use super::image::Image;
+use super::image::{Image, Library};
 use crate::gpu::jpeg::sm::Planned;
 use crate::gpu::jpeg::{
     Candidate, DevicePath, Engines, Header, Path, Picture, Sampling, SmNeed, Wish, assign,
@@ -59,6 +60,7 @@ impl DeviceDecoder {
             samplings: self.engines.as_ref().map_or(&[], Engines::samplings),
             sms: &self.sms,
             nvjpeg2000: self.nvjpeg2000.takes(),
+            video_engines: &self.video_engines,
             finish: &self.finish,
             leaves_planes: self.leaves_planes,
         }
@@ -76,9 +78,13 @@ impl DeviceDecoder {
             }
             image.picture = image.picture.filter(|_| picture <= room);
             image.planned = image.planned.take().filter(|_| window <= room);
-            image.is_wavelets &= picture <= room;
-            let is_whole = image.picture.is_some() || image.is_wavelets;
-            let taken = [is_whole.then_some(picture), image.planned.as_ref().map(|_| window)];
+            let library = picture + image.library_bytes();
+            image.library = image.library.filter(|_| library <= room);
+            let taken = [
+                image.picture.map(|_| picture),
+                image.library.map(|_| library),
+                image.planned.as_ref().map(|_| window),
+            ];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
         }
     }
@@ -119,6 +125,7 @@ pub(super) struct Takers<'m> {
     samplings: &'m [Sampling],
     sms: &'m OnSms,
     nvjpeg2000: Takes,
+    video_engines: &'m OnVideoEngines,
     finish: &'m Finish,
     leaves_planes: bool,
 }
@@ -136,9 +143,12 @@ impl Takers<'_> {
         (same && self.samplings.contains(&frame.sampling)).then_some(picture)
     }
 
-    /// Whether nvJPEG2000 may take it.
-    pub(super) fn wavelets(&self, job: &Job, file: &[u8]) -> bool {
-        job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file)
+    /// What takes it that knows no JPEGs.
+    pub(super) fn library(&self, job: &Job, file: &[u8]) -> Option<Library> {
+        if job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file) {
+            return Some(Library::NvJpeg2000);
+        }
+        self.video_engines.may_take(job).then_some(Library::VideoEngines)
     }
 
     /// How the SMs would decode it. Its pixels may be left to the reader of the output if the SMs would store just

@@ -4,6 +4,7 @@
 use super::super::Job;
 use super::super::files::File;
 use super::super::finish::{ALIGNMENT, Extent, Finish, Stored};
+use super::super::on_video_engines::OnVideoEngines;
 use crate::error::Result;
 use crate::gpu::jpeg::sm::Planned;
 use crate::gpu::jpeg::{Picture, Size};
@@ -22,8 +23,19 @@ pub(super) struct Image<'a> {
     pub(super) picture: Option<Picture<'a>>,
     /// Set when the SMs take it.
     pub(super) planned: Option<Planned<'a>>,
-    /// Whether nvJPEG2000 may take it.
-    pub(super) is_wavelets: bool,
+    /// Where the table is that makes sRGB of its colours.
+    pub(super) colors: Option<u64>,
+    /// What may take it that knows neither JPEGs nor windows.
+    pub(super) library: Option<Library>,
+}
+
+/// What decodes whole pictures that are no JPEGs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Library {
+    /// nvJPEG2000, JPEG 2000.
+    NvJpeg2000,
+    /// The video engines, HEIC.
+    VideoEngines,
 }
 
 /// Where pixels of an image go.
@@ -52,6 +64,14 @@ impl<'a> Image<'a> {
         self.own_bytes(extent) + self.stored_bytes(finish, extent)
     }
 
+    /// Bytes of the batch's memory until a library has decoded it, beside its pixels.
+    pub(super) fn library_bytes(&self) -> usize {
+        match self.library {
+            Some(Library::VideoEngines) => OnVideoEngines::scratch_bytes(&self.job),
+            Some(Library::NvJpeg2000) | None => 0,
+        }
+    }
+
     /// Bytes of the batch's memory for its pixels as stored; 0 when they are stored where the output is.
     fn stored_bytes(&self, finish: &Finish, extent: Extent) -> usize {
         match finish.scratch_bytes(&self.job, extent) {
@@ -69,7 +89,7 @@ impl<'a> Image<'a> {
 
     /// Bytes of its pixels that go up with the batch, if only the host decodes it and they are read there.
     pub(super) fn only_sent_bytes(&self) -> usize {
-        let others = self.picture.is_some() || self.planned.is_some() || self.is_wavelets;
+        let others = self.picture.is_some() || self.planned.is_some() || self.library.is_some();
         if others { 0 } else { self.own_bytes(Extent::Picture) }
     }
 
@@ -106,7 +126,7 @@ impl<'a> Image<'a> {
 
     /// Its pixels for [`Finish::record`].
     pub(super) fn stored<'s>(&'s self, extent: Extent, home: &'s Home<'s>) -> Stored<'s> {
-        Stored { job: &self.job, extent, pixels: &home.stored, target: &home.output }
+        Stored { job: &self.job, extent, pixels: &home.stored, target: &home.output, colors: self.colors }
     }
 }
 
