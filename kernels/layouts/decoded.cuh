@@ -1,6 +1,14 @@
 // Made from the structs in Rust by `GESSO_UPDATE=1 cargo test --test project`; do not edit.
 #pragma once
 
+struct ColorHead {
+  float places[256];  // Of levels, in the lattice.
+  float to_srgb[3][3];  // From light of corners to that of sRGB.
+  float black;  // The light that is black.
+  uint32_t unused[6];
+};
+static_assert(sizeof(ColorHead) == 1088, "ColorHead has another size in Rust");
+
 struct Row {
   TO *to;
   const uint8_t *from;

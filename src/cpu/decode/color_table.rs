@@ -55,8 +55,8 @@ pub fn profile_key(bytes: &[u8], info: &ImageInfo) -> Result<Option<ProfileKey>>
 }
 
 impl ColorTable {
-    /// The table of a file's profile. `None` where there is no profile for red, green and blue that can be applied: what
-    /// is to be said of others, the host's decoder says.
+    /// The table of a file's profile. `None` where there is no profile for red, green and blue that can be applied:
+    /// what is to be said of others, the host's decoder says.
     pub fn of(bytes: &[u8], format: Format) -> Option<Self> {
         let profile =
             caught(|| profile_of(bytes, format)?.map_or(Ok(None), |profile| profile.read())).ok()??;

@@ -1,5 +1,5 @@
-//! What a container says of a picture of H.265 that needs no others, and the picture's bytes as a stream that engines of
-//! a device take. It must not know boxes or decoders.
+//! What a container says of a picture of H.265 that needs no others, and the picture's bytes as a stream that engines
+//! of a device take. It must not know boxes or decoders.
 
 use rusty_h265::nal::{NalHeader, NalType};
 use rusty_h265::ps::Sps;

@@ -1,5 +1,5 @@
-//! A picture that is coded in tiles: each is decoded as a frame, laid beside the others as it is stored, and all of them
-//! become RGB together, so that no edge is seen where they meet. It must not know where tiles come from.
+//! A picture that is coded in tiles: each is decoded as a frame, laid beside the others as it is stored, and all of
+//! them become RGB together, so that no edge is seen where they meet. It must not know where tiles come from.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -164,8 +164,8 @@ impl Events for Laying<'_> {
     }
 }
 
-/// Puts copies of a tile's planes, between whose rows are `from_pitch` bytes, to the canvas into `stream`, as far as the
-/// picture reaches.
+/// Puts copies of a tile's planes, between whose rows are `from_pitch` bytes, to the canvas into `stream`, as far as
+/// the picture reaches.
 fn lay(
     stream: &Stream,
     (planes, from_pitch): ([u64; 2], usize),

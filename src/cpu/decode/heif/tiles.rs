@@ -7,7 +7,7 @@ use crate::cpu::video::h265_parameters::{Parameters, colors, is_usual};
 use crate::cpu::yuv::{Color, Factors, Layout, Matrix};
 use crate::error::{Error, Result};
 
-/// A picture in tiles of one size, row by row, whose chroma is halved along both sides. One that is no grid is one tile.
+/// A picture in tiles of one size, row by row, whose chroma is halved along both sides. One that is no grid is a tile.
 pub struct Tiles<'a> {
     /// Columns and rows of pixels of all of it.
     pub size: [usize; 2],

@@ -1,5 +1,5 @@
-//! Tables that make sRGB of the colours of files' profiles, as a device has them: those that were made last are kept. It
-//! must not know pixels.
+//! Tables that make sRGB of the colours of files' profiles, as a device has them: those that were used last are kept.
+//! It must not know pixels.
 
 use std::sync::Arc;
 

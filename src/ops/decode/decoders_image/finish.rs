@@ -173,7 +173,7 @@ device_struct! {
         channels: u32,
         unused: u32,
         /// Null: colours stay.
-        colors: u64 = "const ColorHead *",
+        colors: u64 = "const ColorHead *" of ColorHead,
     }
 }
 
