@@ -56,6 +56,13 @@ TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Reque
 TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags);
 /** Whether the client no longer waits for the request. */
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
+/** How many parameters the request has: those that its client gave it, behind them the headers that the server hands
+ *  on. */
+TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request, uint32_t* count);
+/** Name, type and value (of a string, its text) of a parameter; they live as long as the request. */
+TRITONSERVER_Error* TRITONBACKEND_RequestParameter(
+    TRITONBACKEND_Request* request, uint32_t index, const char** name, TRITONSERVER_ParameterType* type,
+    const void** value);
 
 /** The trace of a request, which lives as long as the request; NULL where the server does not trace it. An error where
  *  the server was built without tracing. */

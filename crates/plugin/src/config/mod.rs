@@ -12,6 +12,7 @@
 //! up where it matters.
 
 pub mod autoserialize;
+mod clients;
 mod complete;
 mod data_type;
 mod default_sample;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 pub use autoserialize::printed;
+pub use clients::ClientLimits;
 pub use data_type::{DataType, InstanceKind};
 pub use default_sample::DefaultSample;
 pub use fetching::Fetching;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
-use super::{Fetching, Quota, Recording, in_config, read, spelling};
+use super::{ClientLimits, Fetching, Quota, Recording, in_config, read, spelling};
 use gesso::cpu::formats::Formats;
 use gesso::error::{Context, Error, Result};
 use gesso::gpu::Allowance;
@@ -76,6 +76,8 @@ pub struct Settings {
     pub fetching: Fetching,
     /// What is recorded of its requests.
     pub recording: Recording,
+    /// What one client may have of it.
+    pub clients: ClientLimits,
     /// Parameters that nobody reads, in lexicographic order.
     pub unknown: Vec<String>,
 }
@@ -91,6 +93,7 @@ impl Settings {
                 key if Self::shared().any(|known| known == key) => settings.set(key, &text(key, value)?)?,
                 key if Recording::KEYS.contains(&key) => settings.recording.set(key, &text(key, value)?)?,
                 key if Fetching::KEYS.contains(&key) => settings.fetching.set(key, &text(key, value)?)?,
+                key if ClientLimits::KEYS.contains(&key) => settings.clients.set(key, &text(key, value)?)?,
                 DETERMINISTIC => settings.deterministic = truth(key, &text(key, value)?)?,
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
                 ARITHMETIC => settings.arithmetic = arithmetic(&text(key, value)?)?,
@@ -112,6 +115,7 @@ impl Settings {
             }
         }
         settings.unknown.sort_unstable();
+        settings.clients.check()?;
         Ok(settings)
     }
 
@@ -128,6 +132,11 @@ impl Settings {
         ]
         .into_iter()
         .chain(Quota::KEYS)
+    }
+
+    /// [`Settings::shared`], and those of which a model has several together.
+    fn listed() -> impl Iterator<Item = &'static str> {
+        Self::shared().chain(Recording::KEYS).chain(Fetching::KEYS).chain(ClientLimits::KEYS)
     }
 
     /// Sets one of [`Settings::shared`]; does nothing for another `key`.
@@ -183,11 +192,7 @@ impl Settings {
             format!("`{}`{meant}", name.escape_debug())
         };
         let names: Vec<String> = self.unknown.iter().map(named).collect();
-        let shared: Vec<String> = Self::shared()
-            .chain(Recording::KEYS)
-            .chain(Fetching::KEYS)
-            .map(|name| format!("`{name}`"))
-            .collect();
+        let shared: Vec<String> = Self::listed().map(|name| format!("`{name}`")).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are {}, `{DETERMINISTIC}`, \
              `{JPEG_SCALED_DECODE}`, `{ARITHMETIC}`, `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
@@ -209,7 +214,7 @@ impl Settings {
                 .map(|known| format!("{known}.{}", rest.escape_debug()));
         }
         let own = [DETERMINISTIC, JPEG_SCALED_DECODE, ARITHMETIC, SPLIT_ALONG_OUTER_AXIS];
-        let known = Self::shared().chain(Recording::KEYS).chain(Fetching::KEYS).chain(own);
+        let known = Self::listed().chain(own);
         spelling::nearest(name, known).map(str::to_owned)
     }
 

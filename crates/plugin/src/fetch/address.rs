@@ -54,14 +54,6 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whom downloads are counted for, so that one slow host does not hold up all others.
-    pub fn host(&self) -> &str {
-        match self {
-            Self::Web(url) => url.host_str().unwrap_or_default(),
-            Self::Object { bucket, .. } => bucket,
-        }
-    }
-
     /// What is the same for the same file.
     pub fn name(&self) -> String {
         match self {
@@ -113,6 +105,25 @@ impl Allowed {
         Scheme::of(bytes).is_some_and(|(scheme, _)| self.0.iter().any(|entry| entry.scheme == scheme))
     }
 
+    /// Whom downloads are counted for, so that one slow host does not hold up all others.
+    pub fn owner(&self, address: &Address) -> String {
+        match address {
+            Address::Web(url) => self.owner_of(url.host_str().unwrap_or_default()),
+            Address::Object { bucket, .. } => bucket.clone(),
+        }
+    }
+
+    /// The same for a host. Who has a domain has all the names below it: where those are allowed, they are one.
+    pub(super) fn owner_of(&self, host: &str) -> String {
+        let hosts = || self.0.iter().map(|entry| &entry.host);
+        let is_listed = hosts().any(|listed| matches!(listed, HostOf::Only(only) if only == host));
+        let domain = hosts().find_map(|listed| match listed {
+            HostOf::Below(domain) if !is_listed => is_below(host, domain).then_some(domain),
+            _ => None,
+        });
+        domain.map_or(host.to_owned(), |domain| format!("*.{domain}"))
+    }
+
     /// The address that a client names.
     ///
     /// # Errors
@@ -161,10 +172,7 @@ impl Entry {
     fn has(&self, parts: &Parts) -> bool {
         let host = match &self.host {
             HostOf::Only(host) => *host == parts.host,
-            HostOf::Below(domain) => {
-                let label = parts.host.strip_suffix(domain.as_str()).and_then(|rest| rest.strip_suffix('.'));
-                parts.is_name && label.is_some_and(|label| !label.is_empty())
-            }
+            HostOf::Below(domain) => parts.is_name && is_below(&parts.host, domain),
         };
         // A path ends where a part of it does: `photos` has `photos/a.jpg`, and not `photos-of-others`.
         let path = parts.path.strip_prefix(&self.path).is_some_and(|rest| {
@@ -172,6 +180,11 @@ impl Entry {
         });
         self.scheme == parts.scheme && self.port == parts.port && host && path
     }
+}
+
+fn is_below(host: &str, domain: &str) -> bool {
+    let label = host.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
+    label.is_some_and(|label| !label.is_empty())
 }
 
 /// What of an address is compared with the list.
@@ -248,6 +261,13 @@ fn is_plain(part: &str) -> bool {
                 rest = tail;
             }
         }
+    }
+    // Some servers take longer forms of UTF-8 than there are for `.` and `/`.
+    let is_too_long = |pair: &[u8]| {
+        matches!(pair, [0xc0 | 0xc1, 0x80..=0xbf] | [0xe0, 0x80..=0x9f] | [0xf0, 0x80..=0x8f])
+    };
+    if decoded.windows(2).any(is_too_long) {
+        return false;
     }
     let name = decoded.split(|byte| *byte == b';').next().unwrap_or_default();
     // `%` in what was decoded would be decoded once more by some.

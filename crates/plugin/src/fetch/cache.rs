@@ -2,11 +2,12 @@
 //! its host is asked whether it is still the same.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use super::client::Validators;
+use super::room::Room;
 
 /// What a file takes beside its bytes and its address.
 const OVERHEAD: usize = 1 << 10;
@@ -16,6 +17,8 @@ const OVERHEAD: usize = 1 << 10;
 pub(super) struct Kept {
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) validators: Validators,
+    /// The room that it takes of what requests hold, while one of them does.
+    pub(super) room: Weak<Room>,
 }
 
 /// Files, those that were not used for longest go first.
@@ -60,6 +63,15 @@ impl Cache {
         files.insert(name, kept);
     }
 
+    /// Notes that requests hold `bytes`, if they are still those of the file.
+    pub(super) fn lend(&self, name: &str, bytes: &Arc<Vec<u8>>, room: &Arc<Room>) {
+        if let Some((_, kept)) = self.files.lock().by_name.get_mut(name)
+            && Arc::ptr_eq(&kept.bytes, bytes)
+        {
+            kept.room = Arc::downgrade(room);
+        }
+    }
+
     pub(super) fn forget(&self, name: &str) {
         self.files.lock().remove(name);
     }
@@ -92,8 +104,11 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_goes() {
         let cache = Cache::new(3 * (OVERHEAD + 102));
-        let kept =
-            |length: usize| Kept { bytes: Arc::new(vec![1; length]), validators: Validators::default() };
+        let kept = |length: usize| Kept {
+            bytes: Arc::new(vec![1; length]),
+            validators: Validators::default(),
+            room: Weak::new(),
+        };
         ["a", "b", "c"].into_iter().for_each(|name| cache.put(name, kept(100)));
         assert!(cache.get("a").is_some());
         cache.put("d", kept(100));

@@ -109,7 +109,7 @@ impl Client {
             .user_agent(concat!("gesso/", env!("CARGO_PKG_VERSION")))
             .accept_encoding(AutoHeaderValue::from("identity"))
             .build();
-        let resolver = Checked::new(names, rules.networks.clone());
+        let resolver = Checked::new(names, rules.networks.clone(), rules.allow.clone());
         let connector = ().chain(TcpConnector::default()).chain(Tls(RustlsConnector::default()));
         Ok(Self { agent: Agent::with_parts(config, connector, resolver), rules, stores })
     }
@@ -139,6 +139,8 @@ impl Client {
         };
         let mut hops = 0;
         loop {
+            // What the first host has called its file means nothing to another, and is none of its business.
+            let known = known.filter(|_| hops == 0);
             let response = self.ask(&url, authorization.as_deref(), known, end)?;
             let status = response.status().as_u16();
             match status {
@@ -224,7 +226,9 @@ impl Client {
             |name| text(name).filter(|value| value.len() <= MAX_VALIDATOR_BYTES).map(str::to_owned);
         let validators =
             Validators { etag: validator(header::ETAG), modified: validator(header::LAST_MODIFIED) };
-        let is_secret = text(header::CACHE_CONTROL).is_some_and(|control| control.contains("no-store"));
+        let is_secret = headers.get_all(header::CACHE_CONTROL).iter().any(|control| {
+            String::from_utf8_lossy(control.as_bytes()).to_ascii_lowercase().contains("no-store")
+        });
         let keeps = is_direct && !is_secret && validators != Validators::default();
         let mut body = response.body_mut().as_reader();
         let mut bytes = Vec::new();

@@ -14,6 +14,7 @@ mod failure;
 mod names;
 mod networks;
 mod pool;
+mod room;
 mod store;
 
 pub use address::{Address, Allowed, MAX_ADDRESS_BYTES, Scheme};

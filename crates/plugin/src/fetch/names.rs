@@ -1,23 +1,27 @@
 //! Names of hosts to addresses that a connection may go to. Each that a name has is checked, and the connection goes
 //! to one of those that were: what the name has a moment later does not count.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
+use parking_lot::Mutex;
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
+use super::address::Allowed;
 use super::failure::Failure;
 use super::networks::Networks;
 
 /// Names that are looked up at a time. The system cannot be told to stop: who waits for it may have gone.
 const MAX_LOOKUPS: usize = 64;
+/// Of these, those for names of one owner: who answers slowly for his holds up nobody else's.
+const MAX_LOOKUPS_OF_ONE: usize = MAX_LOOKUPS / 2;
 /// Addresses of a name that are tried.
 const MAX_TRIED: usize = 16;
 
@@ -45,7 +49,8 @@ impl Names for System {
 pub(super) struct Checked {
     names: Arc<dyn Names>,
     networks: Networks,
-    running: Arc<AtomicUsize>,
+    allow: Allowed,
+    running: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 /// Carries a failure of ours through the client.
@@ -67,8 +72,8 @@ impl From<Failure> for ureq::Error {
 }
 
 impl Checked {
-    pub(super) fn new(names: Arc<dyn Names>, networks: Networks) -> Self {
-        Self { names, networks, running: Arc::default() }
+    pub(super) fn new(names: Arc<dyn Names>, networks: Networks, allow: Allowed) -> Self {
+        Self { names, networks, allow, running: Arc::default() }
     }
 
     /// The addresses of a host, all of which are allowed.
@@ -90,7 +95,8 @@ impl Checked {
 
     /// Looks a name up in a thread of its own, as nothing else ends in time.
     fn look_up(&self, host: String, port: u16, timeout: NextTimeout) -> Result<Vec<IpAddr>, ureq::Error> {
-        let running = Running::begin(&self.running).ok_or(Failure::Full("lookups of names"))?;
+        let owner = self.allow.owner_of(&host);
+        let running = Running::begin(&self.running, owner).ok_or(Failure::Full("lookups of names"))?;
         let names = Arc::clone(&self.names);
         let (sender, receiver) = sync_channel(1);
         let thread = std::thread::Builder::new().name("gesso-names".to_owned()).spawn(move || {
@@ -129,18 +135,51 @@ impl Resolver for Checked {
 }
 
 /// That a name is looked up, until this is dropped.
-struct Running(Arc<AtomicUsize>);
+struct Running {
+    all: Arc<Mutex<BTreeMap<String, usize>>>,
+    owner: String,
+}
 
 impl Running {
-    fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
-        let more = |running: usize| (running < MAX_LOOKUPS).then_some(running + 1);
-        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self(Arc::clone(count)))
+    fn begin(all: &Arc<Mutex<BTreeMap<String, usize>>>, owner: String) -> Option<Self> {
+        let mut running = all.lock();
+        let own = running.get(&owner).copied().unwrap_or_default();
+        if running.values().sum::<usize>() >= MAX_LOOKUPS || own >= MAX_LOOKUPS_OF_ONE {
+            return None;
+        }
+        running.insert(owner.clone(), own + 1);
+        drop(running);
+        Some(Self { all: Arc::clone(all), owner })
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut running = self.all.lock();
+        if let Some(own) = running.get_mut(&self.owner) {
+            *own -= 1;
+            if *own == 0 {
+                running.remove(&self.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookups_of_one_owner_leave_room_for_others() {
+        let all = Arc::default();
+        let begin = |owner: &str| Running::begin(&all, owner.to_owned());
+        let mut slow: Vec<Running> = (0..MAX_LOOKUPS_OF_ONE).map(|_| begin("*.slow").unwrap()).collect();
+        assert!(begin("*.slow").is_none());
+        let others: Vec<Running> = (0..MAX_LOOKUPS_OF_ONE).map(|i| begin(&i.to_string()).unwrap()).collect();
+        assert!(begin("one more").is_none());
+        slow.pop();
+        assert!(begin("one more").is_some() && begin("*.slow").is_some());
+        drop((slow, others));
+        assert!(all.lock().is_empty());
     }
 }

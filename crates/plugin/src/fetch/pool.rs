@@ -1,5 +1,5 @@
 //! Threads that download: so many at a time, of which one host has at most half, so that a slow one holds up its own
-//! files alone. It must not know requests.
+//! files alone. Nor has one client more than its share. It must not know requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,11 @@ use super::address::Address;
 use super::cache::{Cache, Kept};
 use super::client::{Answer, Client, Watch};
 use super::failure::Failure;
+use super::room::Room;
 
 /// Downloads that may wait for a thread.
 const MAX_WAITING: usize = 16_384;
-/// Of the threads, the part (one in so many) that one host has at most.
+/// Of the threads and of the places to wait, the part (one in so many) that one host has at most.
 const HOST_PART: usize = 2;
 /// How long a thread waits for work until it ends.
 const IDLE: Duration = Duration::from_secs(2);
@@ -25,7 +26,8 @@ const IDLE: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct File {
     bytes: Arc<Vec<u8>>,
-    room: Option<Arc<Room>>,
+    is_cached: bool,
+    _room: Arc<Room>,
 }
 
 impl File {
@@ -39,6 +41,8 @@ impl File {
 pub struct Job {
     /// Which one.
     pub address: Address,
+    /// A number for the client that it is for, and how many are downloaded for that one at a time, if that is limited.
+    pub share: Option<(u128, usize)>,
     /// Whether nobody waits for it any more.
     pub abandoned: Arc<AtomicBool>,
     /// Who is told, once.
@@ -77,11 +81,36 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Waiting>,
+    /// How many of each host wait.
+    places: BTreeMap<String, usize>,
     running: BTreeMap<String, usize>,
+    /// How many run for each client.
+    clients: BTreeMap<u128, usize>,
     threads: usize,
     idle: usize,
     closed: bool,
+}
+
+/// A file that waits for a thread.
+struct Waiting {
+    job: Job,
+    host: String,
+}
+
+/// One more of `key`.
+fn add<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+    *counts.entry(key).or_default() += 1;
+}
+
+/// One less of `key`.
+fn take_off<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
 }
 
 impl Pool {
@@ -110,11 +139,14 @@ impl Pool {
         let mut refused = Vec::new();
         let mut state = self.0.state.lock();
         for job in jobs {
-            if state.waiting.len() >= MAX_WAITING {
+            let host = self.client().rules().allow.owner(&job.address);
+            let of_host = state.places.get(&host).copied().unwrap_or_default();
+            if state.waiting.len() >= MAX_WAITING || of_host >= MAX_WAITING / HOST_PART {
                 refused.push(job);
                 continue;
             }
-            state.waiting.push_back(job);
+            add(&mut state.places, host.clone());
+            state.waiting.push_back(Waiting { job, host });
             let threads = state.threads;
             // Those that wait for a host of which enough is fetched already keep no thread busy.
             self.0.work.notify_one();
@@ -124,7 +156,7 @@ impl Pool {
                     std::thread::Builder::new().name("gesso-fetch".to_owned()).spawn(move || shared.live());
                 match thread {
                     Ok(_) => state.threads += 1,
-                    Err(_) if threads == 0 => refused.extend(state.waiting.pop_back()),
+                    Err(_) if threads == 0 => refused.extend(state.pop_last()),
                     Err(_) => {}
                 }
             }
@@ -141,16 +173,43 @@ impl Drop for Pool {
         let mut state = self.0.state.lock();
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
+        state.places.clear();
         drop(state);
         self.0.work.notify_all();
-        waiting.into_iter().for_each(|job| (job.done)(Err(Failure::Abandoned)));
+        waiting.into_iter().for_each(|Waiting { job, .. }| (job.done)(Err(Failure::Abandoned)));
+    }
+}
+
+impl State {
+    fn pop_last(&mut self) -> Option<Job> {
+        let Waiting { job, host } = self.waiting.pop_back()?;
+        take_off(&mut self.places, &host);
+        Some(job)
+    }
+
+    /// The first that may begin while one host has `most` threads.
+    fn begin(&mut self, most: usize) -> Option<Waiting> {
+        let Self { waiting, places, running, clients, .. } = self;
+        let fits = |Waiting { job, host }: &Waiting| {
+            let of_host = running.get(host).is_none_or(|count| *count < most);
+            let share = job.share.as_ref();
+            let of_client =
+                share.is_none_or(|(client, most)| clients.get(client).is_none_or(|count| count < most));
+            of_host && of_client
+        };
+        let at = waiting.iter().position(|each| fits(each) || each.job.abandoned.load(Ordering::Relaxed))?;
+        let begun = waiting.remove(at)?;
+        take_off(places, &begun.host);
+        add(running, begun.host.clone());
+        begun.job.share.iter().for_each(|(client, _)| add(clients, *client));
+        Some(begun)
     }
 }
 
 impl Shared {
     /// The life of a thread.
     fn live(self: Arc<Self>) {
-        while let Some((job, host)) = self.next() {
+        while let Some(Waiting { job, host }) = self.next() {
             let start = Instant::now();
             let got = catch_unwind(AssertUnwindSafe(|| self.get(&job)));
             let got = got.unwrap_or_else(|_| {
@@ -158,31 +217,22 @@ impl Shared {
                 Err(Failure::Broken)
             });
             let mut state = self.state.lock();
-            if let Some(running) = state.running.get_mut(&host) {
-                *running -= 1;
-                if *running == 0 {
-                    state.running.remove(&host);
-                }
-            }
+            take_off(&mut state.running, &host);
+            job.share.iter().for_each(|(client, _)| take_off(&mut state.clients, client));
             drop(state);
-            // One that waits for this host may begin.
+            // One that waits for this host, or is for this client, may begin.
             self.work.notify_one();
             self.end(job, got, start);
         }
     }
 
-    /// The next file, and the host that it is counted for. `None` when the thread is to end.
-    fn next(&self) -> Option<(Job, String)> {
+    /// The next file. `None` when the thread is to end.
+    fn next(&self) -> Option<Waiting> {
         let most = self.bounds.at_once.div_ceil(HOST_PART);
         let mut state = self.state.lock();
         loop {
-            let State { waiting, running, .. } = &mut *state;
-            let fits = |job: &Job| running.get(job.address.host()).is_none_or(|count| *count < most);
-            let found = waiting.iter().position(|job| fits(job) || job.abandoned.load(Ordering::Relaxed));
-            if let Some(job) = found.and_then(|at| waiting.remove(at)) {
-                let host = job.address.host().to_owned();
-                *running.entry(host.clone()).or_default() += 1;
-                return Some((job, host));
+            if let Some(begun) = state.begin(most) {
+                return Some(begun);
             }
             if state.closed {
                 state.threads -= 1;
@@ -201,7 +251,7 @@ impl Shared {
 
     fn get(&self, job: &Job) -> Result<File, Failure> {
         let name = job.address.name();
-        let room = Room { held: Arc::clone(&self.held), most: self.bounds.held, bytes: AtomicUsize::new(0) };
+        let room = Arc::new(Room::new(&self.held, self.bounds.held));
         let watch = Watched { abandoned: &job.abandoned, room: &room };
         if !watch.goes_on() {
             return Err(Failure::Abandoned);
@@ -209,19 +259,27 @@ impl Shared {
         let kept = self.cache.as_ref().and_then(|cache| cache.get(&name));
         match self.client.get(&job.address, kept.as_ref().map(|kept| &kept.validators), &watch) {
             Ok(Answer::Same) => {
-                let Kept { bytes, .. } = kept.ok_or(Failure::Broken)?;
-                Ok(File { bytes, room: None })
+                let Kept { bytes, room: lent, .. } = kept.ok_or(Failure::Broken)?;
+                // It may leave the cache while requests hold it.
+                let room = match lent.upgrade() {
+                    Some(lent) => lent,
+                    None if room.takes(bytes.len()) => room,
+                    None => return Err(Failure::Full("memory for files")),
+                };
+                self.cache.iter().for_each(|cache| cache.lend(&name, &bytes, &room));
+                Ok(File { bytes, is_cached: true, _room: room })
             }
             Ok(Answer::File { bytes, validators }) => {
                 let bytes = Arc::new(bytes);
                 match (&self.cache, validators) {
                     (Some(cache), Some(validators)) => {
-                        cache.put(&name, Kept { bytes: Arc::clone(&bytes), validators });
+                        let room = Arc::downgrade(&room);
+                        cache.put(&name, Kept { bytes: Arc::clone(&bytes), validators, room });
                     }
                     (Some(cache), None) => cache.forget(&name),
                     (None, _) => {}
                 }
-                Ok(File { bytes, room: Some(Arc::new(room)) })
+                Ok(File { bytes, is_cached: false, _room: room })
             }
             Err(failure) => Err(failure),
         }
@@ -229,25 +287,12 @@ impl Shared {
 
     fn end(&self, job: Job, got: Result<File, Failure>, start: Instant) {
         let (outcome, bytes) = match &got {
-            Ok(file) if file.room.is_none() => ("cached", 0),
+            Ok(file) if file.is_cached => ("cached", 0),
             Ok(file) => ("downloaded", file.bytes.len()),
             Err(failure) => (failure.label(), 0),
         };
         self.counts.ended(outcome, bytes, start.elapsed());
         (job.done)(got);
-    }
-}
-
-/// Bytes that a file takes of what all files may.
-struct Room {
-    held: Arc<AtomicUsize>,
-    most: usize,
-    bytes: AtomicUsize,
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.held.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -262,13 +307,7 @@ impl Watch for Watched<'_> {
     }
 
     fn takes(&self, bytes: usize) -> bool {
-        let Room { held, most, bytes: own } = self.room;
-        let fits = |held: usize| held.checked_add(bytes).filter(|sum| sum <= most);
-        let taken = held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
-        if taken {
-            own.fetch_add(bytes, Ordering::Relaxed);
-        }
-        taken
+        self.room.takes(bytes)
     }
 }
 

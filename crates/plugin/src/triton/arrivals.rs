@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::addresses::{Files, Wanted, named};
+use super::clients::Seat;
 use super::exchange::{self, Claim};
 use super::execute::Until;
 use super::guard::catch;
@@ -113,6 +114,7 @@ impl Arrivals {
             let text = format!("{MAX_WAITING} requests wait for files at addresses already");
             return fail(&self.model, claim, &Error::new(ErrorKind::Unavailable, text));
         }
+        let share = claim.seat().and_then(Seat::share);
         let id = self.requests.fetch_add(1, Ordering::Relaxed);
         let abandoned = Arc::<AtomicBool>::default();
         let places = wanted.iter().map(|wanted| (wanted.input.clone(), wanted.sample)).collect();
@@ -131,6 +133,7 @@ impl Arrivals {
             let sender = self.sender.clone();
             Job {
                 address: wanted.address,
+                share,
                 abandoned: Arc::clone(&abandoned),
                 done: Box::new(move |got| {
                     let _ = sender.send(Event::Done(id, number, got));

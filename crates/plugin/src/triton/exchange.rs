@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 
 use super::addresses::Files;
 use super::api::{Instance, NewResponse, Request, Response, Times, now};
+use super::clients::Seat;
 use super::guard::catch;
 use super::streams::Piece;
 use super::sys;
@@ -34,6 +35,8 @@ pub struct Claim {
     piece: Result<Option<Piece>>,
     /// Files that it names by address.
     files: Files,
+    /// That its client has it in flight, where that is counted.
+    seat: Option<Seat>,
 }
 
 /// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be
@@ -102,6 +105,16 @@ impl Claim {
         &self.files
     }
 
+    /// Notes whose request it is, until its last reply leaves.
+    pub(super) fn set_seat(&mut self, seat: Seat) {
+        self.seat = Some(seat);
+    }
+
+    /// Whose request it is, where that is counted.
+    pub(super) fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
     /// Notes what the request is a piece of.
     pub(super) fn set_piece(&mut self, piece: Result<Option<Piece>>) {
         self.piece = piece;
@@ -131,6 +144,8 @@ impl Claim {
     /// computing it started and ended.
     pub fn finish(mut self, compute: (u64, u64)) {
         self.computed(compute);
+        // Its client may send the next one as soon as it has this reply.
+        self.seat = None;
         let sent = self.replies.send_last();
         if let Err(error) = &sent {
             tracing::error!("cannot send a response: {error}");
@@ -152,6 +167,7 @@ impl Claim {
             request = self.request.id().unwrap_or_default(),
             "request failed: {error}"
         );
+        self.seat = None;
         if let Err(error) = reply.fail(error) {
             tracing::error!("cannot send a response: {error}");
         }
@@ -215,6 +231,7 @@ pub unsafe fn run(
         compute: None,
         piece: Ok(None),
         files: Files::new(),
+        seat: None,
     };
     answer(opened.into_iter().map(claim).collect(), body);
     Ok(())

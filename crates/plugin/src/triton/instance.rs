@@ -188,11 +188,31 @@ impl InstanceState {
         if let Some(streams) = &self.streams {
             claims.iter_mut().for_each(|claim| claim.set_piece(streams.enter(claim.request())));
         }
+        if self.model.clients.is_some() {
+            self.admit(claims);
+        }
         if let Some(arrivals) = &self.arrivals {
             arrivals.take(claims);
         }
         if !claims.is_empty() {
             self.runs.execute(claims);
+        }
+    }
+
+    /// Refuses those of `claims` whose clients have reached their limits. Pieces of a video, too, which ends it.
+    fn admit(&self, claims: &mut Vec<Claim>) {
+        let Some(clients) = &self.model.clients else { return };
+        for mut claim in std::mem::take(claims) {
+            match clients.admit(claim.request()) {
+                Ok(seat) => {
+                    claim.set_seat(seat);
+                    claims.push(claim);
+                }
+                Err(error) => {
+                    self.model.metrics.failed(&error);
+                    claim.fail(&error);
+                }
+            }
         }
     }
 }

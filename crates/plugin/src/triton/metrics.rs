@@ -33,6 +33,7 @@ struct Families {
     fetches: Family,
     fetched_bytes: Family,
     fetch_seconds: Family,
+    client_refusals: Family,
 }
 
 impl Families {
@@ -67,6 +68,10 @@ impl Families {
             )?,
             fetched_bytes: family("gesso_fetched_bytes_total", "Bytes of files that were fetched")?,
             fetch_seconds: family("gesso_fetch_seconds", "Seconds that downloads took, failed ones too")?,
+            client_refusals: family(
+                "gesso_client_refusals_total",
+                "Requests refused as their client has reached a limit, by the limit",
+            )?,
         })
     }
 }
@@ -196,6 +201,18 @@ impl OperatorSeconds {
 pub(super) fn recorded(server: &'static Server, labels: &Labels<'_>) -> [Option<Counter>; 2] {
     ["written", "dropped"].map(|outcome| {
         let counter = |families: &Families| labels.counter_with(&families.recorded, ("outcome", outcome));
+        Families::get(server).and_then(|families| or_warn(counter(families)))
+    })
+}
+
+/// Counters of the requests of a model that were refused for their client, one for each of `limits`.
+pub(super) fn client_refusals<const N: usize>(
+    server: &'static Server,
+    labels: &Labels<'_>,
+    limits: [&str; N],
+) -> [Option<Counter>; N] {
+    limits.map(|limit| {
+        let counter = |families: &Families| labels.counter_with(&families.client_refusals, ("limit", limit));
         Families::get(server).and_then(|families| or_warn(counter(families)))
     })
 }

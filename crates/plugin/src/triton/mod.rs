@@ -12,7 +12,7 @@
 //! crowd     whether batches wait for one another          streams   videos that come in pieces, a request each
 //! folder    files that clients name                 hidden    names that it does not export
 //! record    requests and answers into files          addresses files that clients name by address
-//! arrivals  requests that wait for such files
+//! arrivals  requests that wait for such files         clients   how much one client asks at a time
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -23,6 +23,7 @@ mod addresses;
 mod allocator;
 pub mod api;
 mod arrivals;
+mod clients;
 mod crowd;
 pub mod exchange;
 mod execute;

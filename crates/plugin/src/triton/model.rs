@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model, Server};
+use super::clients::Clients;
 use super::folder::Folder;
 use super::metrics::{Fetches, Labels, Metrics};
 use super::record::Recorder;
@@ -43,6 +44,8 @@ pub(super) struct ModelState {
     /// Downloads files that requests name by address, if the model asks for it.
     pub(super) downloads: Option<Pool>,
     refused: Option<Fetches>,
+    /// Who asks how much at a time, if that is limited.
+    pub(super) clients: Option<Clients>,
     /// Samples of a batch, of which requests are joined.
     pub(super) max_batch: usize,
     /// Records requests, if the model asks for it.
@@ -114,6 +117,7 @@ impl ModelState {
             Ok((input.clone(), folder))
         };
         let folders = settings.files.iter().map(folder).collect::<Result<_>>()?;
+        let clients = Clients::new(&settings.clients, model.server(), &labels)?;
         let (downloads, refused) = downloads(&settings, &config, (model.server(), &labels))?.unzip();
         Ok(Self {
             name,
@@ -127,6 +131,7 @@ impl ModelState {
             folders,
             downloads,
             refused,
+            clients,
             max_batch: usize::try_from(config.max_batch_size()).unwrap_or(0).max(1),
             recorder,
             instances: AtomicUsize::new(0),

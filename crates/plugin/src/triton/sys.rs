@@ -977,6 +977,20 @@ pub struct Newer {
         ) -> *mut TRITONSERVER_Error,
         ::libloading::Error,
     >,
+    pub TRITONBACKEND_RequestParameterCount: Result<
+        unsafe extern "C" fn(request: *mut TRITONBACKEND_Request, count: *mut u32) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONBACKEND_RequestParameter: Result<
+        unsafe extern "C" fn(
+            request: *mut TRITONBACKEND_Request,
+            index: u32,
+            name: *mut *const ::std::os::raw::c_char,
+            type_: *mut TRITONSERVER_ParameterType,
+            value: *mut *const ::std::os::raw::c_void,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
     pub TRITONBACKEND_RequestTrace: Result<
         unsafe extern "C" fn(
             request: *mut TRITONBACKEND_Request,
@@ -1057,6 +1071,10 @@ impl Newer {
             unsafe { __library.get(b"TRITONBACKEND_RequestFlags\0") }.map(|sym| *sym);
         let TRITONBACKEND_RequestIsCancelled =
             unsafe { __library.get(b"TRITONBACKEND_RequestIsCancelled\0") }.map(|sym| *sym);
+        let TRITONBACKEND_RequestParameterCount =
+            unsafe { __library.get(b"TRITONBACKEND_RequestParameterCount\0") }.map(|sym| *sym);
+        let TRITONBACKEND_RequestParameter =
+            unsafe { __library.get(b"TRITONBACKEND_RequestParameter\0") }.map(|sym| *sym);
         let TRITONBACKEND_RequestTrace =
             unsafe { __library.get(b"TRITONBACKEND_RequestTrace\0") }.map(|sym| *sym);
         let TRITONSERVER_InferenceTraceReportActivity =
@@ -1080,6 +1098,8 @@ impl Newer {
             TRITONBACKEND_RequestCorrelationIdString,
             TRITONBACKEND_RequestFlags,
             TRITONBACKEND_RequestIsCancelled,
+            TRITONBACKEND_RequestParameterCount,
+            TRITONBACKEND_RequestParameter,
             TRITONBACKEND_RequestTrace,
             TRITONSERVER_InferenceTraceReportActivity,
             TRITONSERVER_ParameterNew,
@@ -1164,6 +1184,34 @@ impl Newer {
         unsafe {
             (self.TRITONBACKEND_RequestIsCancelled.as_ref().expect("Expected function, got error."))(
                 request, cancelled,
+            )
+        }
+    }
+    #[doc = " How many parameters the request has: those that its client gave it, behind them the headers that the server hands\n  on."]
+    pub unsafe fn TRITONBACKEND_RequestParameterCount(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        count: *mut u32,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self
+                .TRITONBACKEND_RequestParameterCount
+                .as_ref()
+                .expect("Expected function, got error."))(request, count)
+        }
+    }
+    #[doc = " Name, type and value (of a string, its text) of a parameter; they live as long as the request."]
+    pub unsafe fn TRITONBACKEND_RequestParameter(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        index: u32,
+        name: *mut *const ::std::os::raw::c_char,
+        type_: *mut TRITONSERVER_ParameterType,
+        value: *mut *const ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONBACKEND_RequestParameter.as_ref().expect("Expected function, got error."))(
+                request, index, name, type_, value,
             )
         }
     }

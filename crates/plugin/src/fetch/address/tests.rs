@@ -64,6 +64,13 @@ fn what_only_looks_like_it_is_refused() {
         "https://images.example.com/photos/%252e%252e%252fsecret",
         "https://images.example.com/photos/..;x/secret",
         "https://images.example.com/photos/..%3b/secret",
+        "https://images.example.com/photos/%c0%ae%c0%ae/secret",
+        "https://images.example.com/photos/..%c0%afsecret",
+        "https://images.example.com/photos/%e0%80%ae%e0%80%ae/secret",
+        "https://images.example.com/photos/%f0%80%80%ae./secret",
+        "https://images.example.com/photos/.%2e/secret",
+        "https://images.example.com/photos/%u002e%u002e/secret",
+        "https://images.example.com/photos/a%0d%0aHost:%20evil",
         "https://images.example.com/photos/a%00.jpg",
         "https://images.example.com/photos/a%zz.jpg",
         "https://images.example.com/photos\\..\\secret",
@@ -102,6 +109,26 @@ fn what_only_looks_like_it_is_refused() {
     assert!(list().check(&[b"https://images.example.com/photos/", [0xff].as_slice()].concat()).is_err());
     let long = format!("https://images.example.com/photos/{}", "a".repeat(MAX_ADDRESS_BYTES));
     assert!(list().check(long.as_bytes()).is_err());
+}
+
+#[test]
+fn all_names_of_a_domain_have_one_owner() {
+    let owner = |text: &str| list().owner(&list().check(text.as_bytes()).unwrap());
+    assert_eq!(owner("https://images.example.com/photos/a.jpg"), "images.example.com");
+    assert_eq!(owner("https://a.cdn.example.org/x"), "*.cdn.example.org");
+    assert_eq!(owner("https://a.b.cdn.example.org/x"), "*.cdn.example.org");
+    assert_eq!(owner("https://[fd00::1]/x"), "[fd00::1]");
+    assert_eq!(owner("s3://bucket/prefix/a"), "bucket");
+    let both = Allowed::parse("https://*.example.org/, https://own.example.org/").unwrap();
+    assert_eq!(both.owner_of("own.example.org"), "own.example.org");
+    assert_eq!(both.owner_of("example.com"), "example.com");
+}
+
+#[test]
+fn letters_of_other_encodings_are_names() {
+    for text in ["https://images.example.com/photos/caf%E9.jpg", "https://images.example.com/photos/%C3%A9.jpg"] {
+        assert!(list().check(text.as_bytes()).is_ok(), "{text}");
+    }
 }
 
 #[test]

@@ -293,6 +293,77 @@ fn a_file_that_is_the_same_is_not_sent_again() {
 }
 
 #[test]
+fn what_tells_versions_apart_goes_to_the_first_host_alone() {
+    let tagged = "HTTP/1.1 200 OK\r\nETag: \"secret\"\r\nLast-Modified: today\r\nContent-Length: 1\r\n\r\nx";
+    let same = "HTTP/1.1 304 Not Modified\r\n\r\n";
+    let host = HostOf::new(&[tagged, &to("/ok/b"), &file("other"), &to("/ok/b"), same, same]);
+    let client = Client::new(host.rules(), names(&[])).unwrap();
+    let address =
+        client.rules().allow.check(format!("http://127.0.0.1:{}/ok/a", host.port).as_bytes()).unwrap();
+    let get = |known: Option<&Validators>| client.get(&address, known, &Patient(9));
+    let Ok(Answer::File { validators: Some(known), .. }) = get(None) else { panic!("no validators") };
+    let asks = || {
+        let last = host.asked.lock().unwrap().last().cloned().unwrap().to_lowercase();
+        (last.contains("get /ok/b"), last.contains("if-none-match") || last.contains("if-modified-since"))
+    };
+    // Behind a redirect it is another's file, of which nothing is known.
+    let Ok(Answer::File { bytes, validators }) = get(Some(&known)) else { panic!("no file") };
+    assert_eq!((bytes.as_slice(), validators, asks()), (b"other".as_slice(), None, (true, false)));
+    assert_eq!(get(Some(&known)).err(), Some(Failure::Status(304)), "nobody asked by a version");
+    assert_eq!(asks(), (true, false));
+    assert!(matches!(get(Some(&known)), Ok(Answer::Same)));
+    assert_eq!(asks(), (false, true));
+}
+
+#[test]
+fn no_store_counts_in_any_letters_and_line() {
+    for control in ["No-Store", "max-age=9, NO-STORE", "public\r\nCache-Control: no-store", "\u{ff}, no-store"] {
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nCache-Control: {control}\r\nContent-Length: 1\r\n\r\nx"
+        );
+        let host = HostOf::new(&[&answer]);
+        let client = Client::new(host.rules(), names(&[])).unwrap();
+        let address = client.rules().allow.check(format!("http://127.0.0.1:{}/ok/a", host.port).as_bytes());
+        let got = client.get(&address.unwrap(), None, &Patient(9));
+        assert!(matches!(got, Ok(Answer::File { validators: None, .. })), "{control}");
+    }
+}
+
+#[test]
+fn the_body_of_a_redirect_is_not_waited_for() {
+    let location = "HTTP/1.1 302 Found\r\nLocation: /ok/b\r\nContent-Length: 99999999\r\n\r\nhold";
+    let host = HostOf::new(&[location, &file("bytes")]);
+    assert_eq!(host.get("/ok/a", host.rules()).unwrap(), b"bytes");
+}
+
+#[test]
+fn answers_without_an_end_end_in_time() {
+    let many = |part: &str| part.repeat(200_000 / part.len());
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for answer in [
+        many("HTTP/1.1 100 Continue\r\n\r\n") + "hold",
+        many("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n") + "hold",
+        format!("{chunked}3\r\nabc\r\n0\r\n{}hold", many("X: y\r\n")),
+        format!("{chunked}3;{}hold", many("x=y;")),
+        format!("{chunked}{}hold", many("0")),
+        format!("{chunked}fffffffffffffffff\r\n{}hold", many("x")),
+        format!("HTTP/1.1 200 OK{}hold", many("x")),
+    ] {
+        let host = HostOf::new(&[&answer]);
+        let rules = Rules { time: SECOND, ..host.rules() };
+        match host.get("/ok/a", rules) {
+            // Nothing counts behind the last part of a file.
+            Ok(bytes) => assert_eq!(bytes, b"abc", "{:.80}", answer.escape_debug()),
+            Err(failure) => assert!(
+                [Failure::Broken, Failure::Late(SECOND), Failure::Status(103)].contains(&failure),
+                "{failure:?} {:.80}",
+                answer.escape_debug()
+            ),
+        }
+    }
+}
+
+#[test]
 fn who_is_not_trusted_by_tls_is_not_read() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

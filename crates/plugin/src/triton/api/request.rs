@@ -148,6 +148,42 @@ impl Request {
         self.server.text("correlation id", |out| unsafe { text(self.raw.as_ptr(), out) }).map(Some)
     }
 
+    /// The text of the parameter with this name, in small or large letters. The last of several: the headers that the
+    /// server hands on are behind what the client calls so itself. `None` where there is none, or the server is too old
+    /// to say.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn parameter(&self, wanted: &str) -> Result<Option<&[u8]>> {
+        let newer = &self.server.newer;
+        let (Ok(count), Ok(parameter)) =
+            (&newer.TRITONBACKEND_RequestParameterCount, &newer.TRITONBACKEND_RequestParameter)
+        else {
+            return Ok(None);
+        };
+        // SAFETY: we own the request and did not release it.
+        let count = self.server.out(0, |out| unsafe { count(self.raw.as_ptr(), out) })?;
+        for index in (0..count).rev() {
+            let (mut name, mut value) = (std::ptr::null(), std::ptr::null());
+            let text = sys::TRITONSERVER_ParameterType::TRITONSERVER_PARAMETER_STRING;
+            let mut kind = text;
+            // SAFETY: as above; every out pointer is valid for the call.
+            self.server.check(unsafe {
+                parameter(self.raw.as_ptr(), index, &raw mut name, &raw mut kind, &raw mut value)
+            })?;
+            if name.is_null() || value.is_null() || kind != text {
+                continue;
+            }
+            // SAFETY: the name ends with NUL and lives as long as the request, which is borrowed.
+            let name = unsafe { CStr::from_ptr(name) };
+            if name.to_bytes().eq_ignore_ascii_case(wanted.as_bytes()) {
+                // SAFETY: as above; the value of this type is a text.
+                return Ok(Some(unsafe { CStr::from_ptr(value.cast()) }.to_bytes()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the client no longer waits. `false` where the server is too old to say.
     ///
     /// # Errors

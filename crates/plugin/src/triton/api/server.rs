@@ -28,6 +28,12 @@ impl Server {
         SERVER.get_or_init(Server::look_up).as_ref().map_err(Clone::clone)
     }
 
+    /// Whether requests of this server show their parameters: headers that it hands on among them.
+    pub fn has_parameters(&self) -> bool {
+        self.newer.TRITONBACKEND_RequestParameterCount.is_ok()
+            && self.newer.TRITONBACKEND_RequestParameter.is_ok()
+    }
+
     fn look_up() -> Result<Server> {
         let missing =
             |error| Error::unsupported(format!("a function of Triton's backend API 1.0 is missing: {error}"));
