@@ -29,6 +29,8 @@ class Host(socketserver.ThreadingTCPServer):
         self.files, self.context = files, context
         self.asked, self.heads, self.lock = {}, [], threading.Lock()
         self.closing = threading.Event()
+        # Behind /held/ files come once this is set; how many have waited at a time.
+        self.released, self.held, self.most_held = threading.Event(), 0, 0
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -36,6 +38,7 @@ class Host(socketserver.ThreadingTCPServer):
 
     def __exit__(self, *_):
         self.closing.set()
+        self.released.set()
         self.shutdown()
         self.server_close()
 
@@ -99,6 +102,16 @@ class Handler(socketserver.BaseRequestHandler):
         if "wait" in query:
             self.server.closing.wait(float(query["wait"]))
         self.send(200, body)
+
+    def answer_held(self, name, query, headers):
+        with self.server.lock:
+            self.server.held += 1
+            self.server.most_held = max(self.server.held, self.server.most_held)
+        while not (self.server.released.wait(0.05) or self.server.closing.is_set()):
+            pass
+        with self.server.lock:
+            self.server.held -= 1
+        self.send(200, self.server.files[name])
 
     def answer_tagged(self, name, query, headers):
         """With a version, which a client may ask by."""

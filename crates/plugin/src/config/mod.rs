@@ -167,6 +167,19 @@ impl ModelConfig {
         ))
     }
 
+    /// Batches that the server itself makes for each instance, before the model is ready: `model_warmup`.
+    ///
+    /// # Errors
+    /// Invalid when it is no list, or a count not a number.
+    pub fn warm_ups(&self) -> Result<usize> {
+        let samples = read::list(&self.fields, "model_warmup").context(in_config)?;
+        let counts = samples.iter().filter_map(Value::as_object).map(|sample| read::int(sample, "count"));
+        let sum = |sum: usize, count: Result<Option<i64>>| {
+            Ok(sum.saturating_add(usize::try_from(count?.unwrap_or(0)).unwrap_or(0).max(1)))
+        };
+        counts.fold(Ok(0), |all, count| all.and_then(|all| sum(all, count))).context(in_config)
+    }
+
     /// Names of the inputs that the server itself adds to the requests of a sequence.
     fn control_inputs(&self) -> Result<Vec<String>> {
         let Some(sequences) = read::object(&self.fields, "sequence_batching").context(in_config)? else {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -42,6 +42,8 @@ pub(super) struct InstanceState {
     model: Arc<ModelState>,
     /// Of a pipeline that takes videos.
     streams: Option<Streams>,
+    /// Batches of the server's own that are to come, before those of clients.
+    warm_ups: AtomicUsize,
 }
 
 impl Drop for InstanceState {
@@ -180,7 +182,8 @@ impl InstanceState {
             let runs = Arc::clone(&runs);
             Arrivals::start(model, move |claims| runs.execute(claims))
         });
-        Ok(Self { arrivals: arrivals.transpose()?, runs, model: Arc::clone(model), streams })
+        let warm_ups = AtomicUsize::new(model.warm_ups);
+        Ok(Self { arrivals: arrivals.transpose()?, runs, model: Arc::clone(model), streams, warm_ups })
     }
 
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
@@ -202,6 +205,10 @@ impl InstanceState {
     /// Refuses those of `claims` whose clients have reached their limits. Pieces of a video, too, which ends it.
     fn admit(&self, claims: &mut Vec<Claim>) {
         let Some(clients) = &self.model.clients else { return };
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.warm_ups.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            return;
+        }
         for mut claim in std::mem::take(claims) {
             match clients.admit(claim.request()) {
                 Ok(seat) => {

@@ -46,6 +46,8 @@ pub(super) struct ModelState {
     refused: Option<Fetches>,
     /// Who asks how much at a time, if that is limited.
     pub(super) clients: Option<Clients>,
+    /// Batches that the server makes for each instance, before it is anybody's.
+    pub(super) warm_ups: usize,
     /// Samples of a batch, of which requests are joined.
     pub(super) max_batch: usize,
     /// Records requests, if the model asks for it.
@@ -132,6 +134,7 @@ impl ModelState {
             downloads,
             refused,
             clients,
+            warm_ups: config.warm_ups()?,
             max_batch: usize::try_from(config.max_batch_size()).unwrap_or(0).max(1),
             recorder,
             instances: AtomicUsize::new(0),
