@@ -1194,10 +1194,9 @@ impl Newer {
         count: *mut u32,
     ) -> *mut TRITONSERVER_Error {
         unsafe {
-            (self
-                .TRITONBACKEND_RequestParameterCount
-                .as_ref()
-                .expect("Expected function, got error."))(request, count)
+            (self.TRITONBACKEND_RequestParameterCount.as_ref().expect("Expected function, got error."))(
+                request, count,
+            )
         }
     }
     #[doc = " Name, type and value (of a string, its text) of a parameter; they live as long as the request."]
