@@ -59,6 +59,11 @@ fn bad_models_say_why_and_where() {
     config("other_name", "name: \"another\"\n");
     config("file", "default_model_filename: \"../x\"\n");
     config("kind", "instance_group { kind: KIND_TPU }");
+    config("tags", "max_batch_size: 8\nmetric_tags { key: \"cost-center\" value: \"7\" }\n");
+    config("preferred", "dynamic_batching { preferred_batch_size: [ 4, 8 ] }\n");
+    config("too_large", "max_batch_size: 4\ndynamic_batching {\n preferred_batch_size: [ 4, 8 ] }\n");
+    config("sequences", "sequence_batching { oldest { preferred_batch_size: 2 } }\n");
+    config("clients", "parameters { key: \"max_requests_per_client\" value { string_value: \"2\" } }\n");
     folder.write("broken/config.pbtxt", b"backend: \"gesso\"\n");
     folder.write("broken/1/model.dali", &pipeline[..pipeline.len() / 2]);
     folder.write("empty/config.pbtxt", b"backend: \"gesso\"\n");
@@ -84,13 +89,18 @@ fn bad_models_say_why_and_where() {
         "other_name, version 1: config.pbtxt, line 2: `name` is \"another\", expected the name of the directory, `other_name`",
         "file, version 1: config.pbtxt, line 2: `default_model_filename` is `../x`",
         "kind, version 1: config.pbtxt, line 2: model configuration: `instance_group` has the unknown kind `KIND_TPU`",
+        "tags, version 1: config.pbtxt, line 3: `metric_tags` has the key `cost-center`, expected letters of ASCII, digits and `_`",
+        "preferred, version 1: config.pbtxt, line 2: `dynamic_batching` has the preferred_batch_size [4, 8], expected a max_batch_size beside it",
+        "too_large, version 1: config.pbtxt, line 3: `dynamic_batching` has the preferred_batch_size [4, 8], expected 1 to 4",
+        "sequences, version 1: config.pbtxt, line 2: `sequence_batching` has the preferred_batch_size [2], expected a max_batch_size",
+        "clients, version 1: config.pbtxt, line 2: parameter `max_requests_per_client` needs `client_header`",
         "broken, version 1: `",
         "not a serialized DALI pipeline",
         "/empty` has no directory of a version",
         "nothing, version 1: there is no model file: looked for `",
         "augmented, version 1: `",
         ": operator `",
-        "0 ok, 11 failed",
+        "0 ok, 16 failed",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
@@ -214,6 +224,10 @@ ensemble_scheduling {
     folder.write("classify/config.pbtxt", b"platform: \"ensemble\"\n");
     let text = String::from_utf8(check().stdout).unwrap();
     assert!(text.contains("classify: `ensemble_scheduling` has no `step`"), "{text}");
+    let tagged = b"platform: \"ensemble\"\nmetric_tags { key: \"a.b\" value: \"c\" }\n";
+    folder.write("classify/config.pbtxt", tagged);
+    let text = String::from_utf8(check().stdout).unwrap();
+    assert!(text.contains("classify: config.pbtxt, line 2: `metric_tags` has the key `a.b`"), "{text}");
 }
 
 /// A server loads the model all the same, without what the author meant.

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from contract_models import CASES, CLASSIFY, X, config, filled, parameter, tensor
+from feature_models import ensemble
 from harness import Server, wait_until
 from hostile_host import Host
 from protocols import Client
@@ -47,6 +48,9 @@ def write_repository(folder, host):
     write("rate", PLUS_ONE, "max_batch_size: 8", X, *limits(per_second=1))
     write("both", PLUS_ONE, "max_batch_size: 8", X, *limits(in_flight=4, per_second=1000))
     write("free", PLUS_ONE, "max_batch_size: 8", X)
+    sums = tensor("output", "SUM", "FP32", -1)
+    write("step", PLUS_ONE, *filled(2), X, sums, *limits(in_flight=1))
+    ensemble(folder, "chain", [("step", {"X": "X"}, {"SUM": "SUM"})], "max_batch_size: 2", X, sums)
     image = tensor("input", "IMAGE", "STRING", 1)
     fetching = [parameter("fetch_allow", host.url("")), parameter("fetch_networks", "127.0.0.1")]
     write("files", CLASSIFY.pipeline, "max_batch_size: 8", image, *fetching, *limits(in_flight=2))
@@ -141,6 +145,13 @@ def test_the_last_address_of_a_list_counts(limited, protocol):
     keys = ["1.1.1.1, 10.0.0.1", "2.2.2.2,10.0.0.1:80", "10.0.0.2", "::ffff:10.0.0.2"]
     answers = at_once(limited, protocol, "pairs", keys, header="x-forwarded-for")
     assert sum(served(answers[:2])) == 1 and sum(served(answers[2:])) == 1
+
+
+def test_steps_of_an_ensemble_know_whose_request_it_is(limited, protocol):
+    assert served(at_once(limited, protocol, "chain", ["a", "b"])) == [True, True]
+    answers = at_once(limited, protocol, "chain", ["a", "a"])
+    (error,) = (answer for answer in answers if isinstance(answer, str))
+    assert "max_requests_per_client" in error
 
 
 def test_who_waits_for_its_answers_is_never_refused(limited, protocol):
@@ -290,7 +301,7 @@ def test_any_number_of_clients_leaves_the_server_as_it_was(limited):
         assert served([ask(client, "grpc", "both", "somebody")]) == [True]
     families = [line for line in limited.metrics.splitlines() if line.startswith("gesso_client_refusals_total{")]
     # Three limits of each model that has some.
-    assert len(families) == 3 * 7, families
+    assert len(families) == 3 * 8, families
 
 
 def main():

@@ -120,6 +120,8 @@ WRONG = {
         ["arithmetic", "`PIL`", "`torchvision-float`"],
     ),
     "threads": ('parameters { key: "num_threads" value { string_value: "many" } }\n', ["num_threads", "many"]),
+    # The server itself would end.
+    "tags": ('metric_tags { key: "cost-center" value: "7" }\n', ["metric_tags", "`cost-center`", "Prometheus"]),
 }
 
 

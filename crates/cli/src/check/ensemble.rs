@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use gesso::error::{Context, Error, Result};
 use serde_json::{Map, Value};
+use triton_gesso::config::check_metric_tags;
 
 use super::repository::Model;
 use super::{Outcome, Report};
@@ -66,6 +67,7 @@ pub(super) fn check(model: &Model, models: &[Model], reports: &[Report]) -> Resu
     // Whose name is that of its folder.
     model.config()?;
     let config = model.written();
+    check_metric_tags(&config)?;
     let scheduling = config.get("ensemble_scheduling").and_then(Value::as_object);
     let steps = scheduling.and_then(|scheduling| scheduling.get("step")).and_then(Value::as_array);
     let steps = steps.filter(|steps| !steps.is_empty()).ok_or_else(|| {

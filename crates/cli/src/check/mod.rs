@@ -191,6 +191,7 @@ fn load(
     let config = model.config().map_err(in_config)?;
     let written = written_max_batch_size(&model.directory);
     let mut config = ModelConfig::parse(&config).map_err(in_config)?.with_written_max_batch_size(written);
+    config.check_as_written().map_err(in_config)?;
     let file = config.model_filename().map_err(in_config)?;
     let names_a_field = |error: &Error| error.to_string().starts_with("`default_model_filename`");
     let file = ModelFile::read(&model.directory, version, file)

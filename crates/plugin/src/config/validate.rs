@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::data_type::DataType;
+use super::server_rules::check_metric_tags;
 use super::tensors::{Fact, Facts, Role, TensorConfig, VARIABLE};
 use super::{DefaultSample, ModelConfig, Settings};
 use gesso::error::{Context, Error, Result};
@@ -115,6 +116,7 @@ impl ModelConfig {
                     limits::MAX_BATCH_SIZE
                 ))
             })?;
+        check_metric_tags(&self.fields)?;
         let settings = self.settings()?;
         let mut differences = Vec::new();
         if facts.takes_videos && !self.is_decoupled() {

@@ -263,9 +263,8 @@ fn is_plain(part: &str) -> bool {
         }
     }
     // Some servers take longer forms of UTF-8 than there are for `.` and `/`.
-    let is_too_long = |pair: &[u8]| {
-        matches!(pair, [0xc0 | 0xc1, 0x80..=0xbf] | [0xe0, 0x80..=0x9f] | [0xf0, 0x80..=0x8f])
-    };
+    let is_too_long =
+        |pair: &[u8]| matches!(pair, [0xc0 | 0xc1, 0x80..=0xbf] | [0xe0, 0x80..=0x9f] | [0xf0, 0x80..=0x8f]);
     if decoded.windows(2).any(is_too_long) {
         return false;
     }

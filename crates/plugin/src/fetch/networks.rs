@@ -83,8 +83,17 @@ fn is_open(address: IpAddr) -> bool {
         IpAddr::V6(_) => {
             let (open, bits) = OPEN_6;
             is_in((IpAddr::V6(open), bits))
+                && !is_tunnel(address)
                 && !CLOSED_6.iter().any(|(network, bits)| is_in((IpAddr::V6(*network), *bits)))
         }
+    }
+}
+
+/// Whether an address of version 6 ends with one of version 4 as ISATAP writes it, in whichever network.
+fn is_tunnel(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V6(address) => matches!(address.segments(), [_, _, _, _, 0 | 0x200, 0x5efe, _, _]),
+        IpAddr::V4(_) => false,
     }
 }
 
@@ -159,6 +168,8 @@ mod tests {
             "2002:7f00:1::1",
             "3fff::1",
             "4000::1",
+            "2a00:1450::5efe:7f00:1",
+            "2a00:1450::200:5efe:a00:1",
         ];
         let open = [
             "1.1.1.1",

@@ -155,6 +155,59 @@ mod tests {
         assert_eq!(signed.authorization.as_deref(), Some("Bearer token"));
     }
 
+    /// Neither is a part of the address but where it belongs.
+    #[test]
+    fn no_key_leads_to_another_host_or_bucket() {
+        let stores =
+            stores(&[("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/s3"), ("AWS_ACCESS_KEY_ID", "K")]).unwrap();
+        let keys = [
+            "@evil.com/a",
+            "a@evil.com:1/x",
+            ":80/a",
+            "a//b",
+            "a/",
+            "?x=y",
+            "#x",
+            "a\\..\\b",
+            "%2e%2e/b",
+            "..%2fb",
+            "...",
+            "a/..b",
+            "http://evil.com/",
+            "\u{e4}\u{2028}\u{202e}",
+            "&X-Amz-Signature=x",
+            ";a=b",
+            "[::1]",
+            "%",
+            "%00",
+            " ",
+            "+",
+        ];
+        for key in keys {
+            for (store, begins) in [
+                (Scheme::S3, "http://127.0.0.1:9000/s3/bucket/"),
+                (Scheme::Gs, "https://storage.googleapis.com/bucket/"),
+            ] {
+                let Signed { url, .. } = stores.request(store, "bucket", key).unwrap();
+                assert!(url.as_str().starts_with(begins), "{key}: {url}");
+                let path = url.path().trim_start_matches("/s3").trim_start_matches("/bucket/");
+                let bytes: Vec<u8> = percent_decoded(path);
+                assert_eq!(String::from_utf8(bytes).unwrap(), key, "{url}");
+                assert!(url.fragment().is_none() && url.username().is_empty());
+            }
+        }
+    }
+
+    fn percent_decoded(text: &str) -> Vec<u8> {
+        let mut parts = text.split('%');
+        let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+        for part in parts {
+            bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+            bytes.extend(&part.as_bytes()[2..]);
+        }
+        bytes
+    }
+
     #[test]
     fn endpoints_are_checked() {
         for wrong in ["127.0.0.1:9000", "ftp://host", "http://u:p@host", "http://host/?a"] {

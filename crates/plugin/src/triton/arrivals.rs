@@ -7,12 +7,14 @@
 //! drop     who still waits is told so; downloads end by themselves
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::addresses::{Files, Wanted, named};
 use super::clients::Seat;
@@ -25,6 +27,8 @@ use gesso::error::{Error, ErrorKind, Result};
 
 /// Requests of an instance that wait for their files.
 const MAX_WAITING: usize = 1_024;
+/// Of these, those that wait for one host: a slow one leaves room for others.
+const MAX_WAITING_FOR_ONE: usize = MAX_WAITING / 2;
 /// How long until it is asked again whether clients still wait.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -33,8 +37,7 @@ pub(super) struct Arrivals {
     model: Arc<ModelState>,
     sender: Sender<Event>,
     thread: Option<JoinHandle<()>>,
-    /// Requests that wait.
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Mutex<Places>>,
     requests: AtomicU64,
 }
 
@@ -56,12 +59,50 @@ struct Waiting {
     _place: Place,
 }
 
+/// How many requests wait, and for whose files.
+#[derive(Default)]
+struct Places {
+    all: usize,
+    by_owner: BTreeMap<String, usize>,
+}
+
 /// That a request waits, until this is dropped.
-struct Place(Arc<AtomicUsize>);
+struct Place {
+    places: Arc<Mutex<Places>>,
+    owners: BTreeSet<String>,
+}
+
+impl Place {
+    /// A place for a request that waits for files of `owners`.
+    fn take(places: &Arc<Mutex<Places>>, owners: BTreeSet<String>) -> Result<Self> {
+        let full = |text: String| Err(Error::new(ErrorKind::Unavailable, text));
+        let mut taken = places.lock();
+        if taken.all >= MAX_WAITING {
+            return full(format!("{MAX_WAITING} requests wait for files at addresses already"));
+        }
+        let has_many = |owner| taken.by_owner.get(owner).is_some_and(|count| *count >= MAX_WAITING_FOR_ONE);
+        if owners.iter().any(has_many) {
+            return full(format!("{MAX_WAITING_FOR_ONE} requests wait for files of this host already"));
+        }
+        taken.all += 1;
+        owners.iter().for_each(|owner| *taken.by_owner.entry(owner.clone()).or_default() += 1);
+        drop(taken);
+        Ok(Self { places: Arc::clone(places), owners })
+    }
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut taken = self.places.lock();
+        taken.all -= 1;
+        for owner in &self.owners {
+            if let Some(count) = taken.by_owner.get_mut(owner) {
+                *count -= 1;
+                if *count == 0 {
+                    taken.by_owner.remove(owner);
+                }
+            }
+        }
     }
 }
 
@@ -109,11 +150,12 @@ impl Arrivals {
 
     fn begin(&self, claim: Claim, wanted: Vec<Wanted>, samples: usize) {
         let Some(pool) = &self.model.downloads else { return };
-        let more = |waiting: usize| (waiting < MAX_WAITING).then_some(waiting + 1);
-        if self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
-            let text = format!("{MAX_WAITING} requests wait for files at addresses already");
-            return fail(&self.model, claim, &Error::new(ErrorKind::Unavailable, text));
-        }
+        let allow = &pool.client().rules().allow;
+        let owners = wanted.iter().map(|wanted| allow.owner(&wanted.address)).collect();
+        let place = match Place::take(&self.waiting, owners) {
+            Ok(place) => place,
+            Err(error) => return fail(&self.model, claim, &error),
+        };
         let share = claim.seat().and_then(Seat::share);
         let id = self.requests.fetch_add(1, Ordering::Relaxed);
         let abandoned = Arc::<AtomicBool>::default();
@@ -125,7 +167,7 @@ impl Arrivals {
             left: wanted.len(),
             samples,
             abandoned: Arc::clone(&abandoned),
-            _place: Place(Arc::clone(&self.waiting)),
+            _place: place,
         };
         // What cannot be sent is dropped, which answers it.
         let _ = self.sender.send(Event::Come(id, Box::new(waiting)));
@@ -275,5 +317,29 @@ fn fail(model: &ModelState, claim: Claim, error: &Error) {
     });
     if let Err(error) = failed {
         tracing::error!("cannot answer a request: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_for_one_host_leave_room_for_others() {
+        let places = Arc::<Mutex<Places>>::default();
+        let take =
+            |owners: &[&str]| Place::take(&places, owners.iter().map(|owner| (*owner).to_owned()).collect());
+        let mut slow: Vec<Place> =
+            (0..MAX_WAITING_FOR_ONE).map(|_| take(&["slow", "quick"]).unwrap()).collect();
+        let said = |owners: &[&str]| take(owners).err().map(|error| error.to_string());
+        assert_eq!(said(&["other", "slow"]).unwrap(), "512 requests wait for files of this host already");
+        slow.pop();
+        assert_eq!(said(&["slow"]), None);
+        let others: Vec<Place> =
+            (0..=MAX_WAITING_FOR_ONE).map(|i| take(&[&i.to_string()]).unwrap()).collect();
+        assert_eq!(said(&["one more"]).unwrap(), "1024 requests wait for files at addresses already");
+        drop((slow, others));
+        let left = places.lock();
+        assert_eq!((left.all, left.by_owner.len()), (0, 0));
     }
 }

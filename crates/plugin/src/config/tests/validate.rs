@@ -284,3 +284,61 @@ fn strings_are_encoded_files_alone() {
     let said = refused(&text, &unknown);
     assert!(said.contains("only 1-D inputs of `TYPE_UINT8` can have"), "{said}");
 }
+
+#[test]
+fn sizes_of_batches_that_no_batch_has_are_the_servers_to_refuse() {
+    let said = |fields: Value| config(&fields).check_as_written().err().map(|error| error.to_string());
+    let dynamic = |sizes: Value| json!({"preferred_batch_size": sizes});
+    for fits in [
+        json!({}),
+        json!({"dynamic_batching": {}}),
+        json!({"dynamic_batching": dynamic(json!([]))}),
+        json!({"max_batch_size": 8, "dynamic_batching": dynamic(json!([1, "8"]))}),
+        json!({"max_batch_size": 8, "sequence_batching": {"direct": {}}}),
+        json!({"max_batch_size": 2, "sequence_batching": {"oldest": dynamic(json!([2]))}}),
+    ] {
+        assert_eq!(said(fits.clone()), None, "{fits}");
+    }
+    assert_eq!(
+        said(json!({"dynamic_batching": dynamic(json!([4]))})).unwrap(),
+        "`dynamic_batching` has the preferred_batch_size [4], expected a max_batch_size beside it: the server reads both before the \
+         pipeline says how large batches are"
+    );
+    for (field, sizes) in
+        [("dynamic_batching", [4, 9]), ("dynamic_batching", [0, 1]), ("sequence_batching", [9, 9])]
+    {
+        let inner = dynamic(json!(sizes));
+        let inner = if field == "dynamic_batching" { inner } else { json!({"oldest": inner}) };
+        assert_eq!(
+            said(json!({"max_batch_size": 8, field: inner})).unwrap(),
+            format!("`{field}` has the preferred_batch_size {sizes:?}, expected 1 to 8, the max_batch_size")
+        );
+    }
+    assert!(said(json!({"dynamic_batching": 1})).unwrap().contains("is `1`, expected an object"));
+}
+
+#[test]
+fn labels_at_which_the_server_would_end_are_refused() {
+    let with = |tag: &str| json!({"max_batch_size": 4, "metric_tags": {tag: "a"}});
+    for fits in ["team", "Team_2", "1a", ""] {
+        completed(&with(fits), &classify());
+    }
+    for wrong in ["te-am", "te am", "_team", "__name__", "\u{e4}", "a.b", "a\n"] {
+        let said = refused(&with(wrong), &classify());
+        let begins = format!("`metric_tags` has the key `{}`, expected letters", wrong.escape_debug());
+        assert!(said.starts_with(&begins), "{said}");
+    }
+}
+
+#[test]
+fn the_servers_own_batches_are_counted() {
+    let count = |fields: Value| config(&fields).warm_ups();
+    assert_eq!(count(json!({})).unwrap(), 0);
+    let samples =
+        json!([{"name": "a", "batch_size": 4, "count": 0}, {"name": "b", "count": "3"}, {"count": -1}]);
+    assert_eq!(count(json!({"model_warmup": samples})).unwrap(), 5);
+    assert!(
+        count(json!({"model_warmup": {}})).is_err()
+            && count(json!({"model_warmup": [{"count": "x"}]})).is_err()
+    );
+}

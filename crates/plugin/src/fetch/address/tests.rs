@@ -126,7 +126,9 @@ fn all_names_of_a_domain_have_one_owner() {
 
 #[test]
 fn letters_of_other_encodings_are_names() {
-    for text in ["https://images.example.com/photos/caf%E9.jpg", "https://images.example.com/photos/%C3%A9.jpg"] {
+    for text in
+        ["https://images.example.com/photos/caf%E9.jpg", "https://images.example.com/photos/%C3%A9.jpg"]
+    {
         assert!(list().check(text.as_bytes()).is_ok(), "{text}");
     }
 }

@@ -317,7 +317,9 @@ fn what_tells_versions_apart_goes_to_the_first_host_alone() {
 
 #[test]
 fn no_store_counts_in_any_letters_and_line() {
-    for control in ["No-Store", "max-age=9, NO-STORE", "public\r\nCache-Control: no-store", "\u{ff}, no-store"] {
+    for control in
+        ["No-Store", "max-age=9, NO-STORE", "public\r\nCache-Control: no-store", "\u{ff}, no-store"]
+    {
         let answer = format!(
             "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nCache-Control: {control}\r\nContent-Length: 1\r\n\r\nx"
         );

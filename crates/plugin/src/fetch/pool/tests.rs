@@ -84,11 +84,7 @@ fn push(pool: &Pool, urls: &[String]) -> (Receiver<Got>, Arc<AtomicBool>) {
     push_of(pool, urls, None)
 }
 
-fn push_of(
-    pool: &Pool,
-    urls: &[String],
-    share: Option<(u128, usize)>,
-) -> (Receiver<Got>, Arc<AtomicBool>) {
+fn push_of(pool: &Pool, urls: &[String], share: Option<(u128, usize)>) -> (Receiver<Got>, Arc<AtomicBool>) {
     let (sender, receiver) = channel();
     let abandoned = Arc::<AtomicBool>::default();
     let job = |(number, url): (usize, &String)| {
