@@ -24,7 +24,8 @@ PHOTO = CLASSIFY.inputs["IMAGE"][0].tobytes()
 # As HTTP clients write it, and as gRPC does.
 HEADER = {"http": "X-Api-Key", "grpc": "x-api-key"}
 UNAVAILABLE = {"http": "503", "grpc": "StatusCode.UNAVAILABLE"}
-FORWARD = ["--http-header-forward-pattern=(?i)x-.*", "--grpc-header-forward-pattern=(?i)x-.*"]
+NAMES = "x-api-key|x-forwarded-for"
+FORWARD = [f"--http-header-forward-pattern=(?i)({NAMES})", f"--grpc-header-forward-pattern={NAMES}"]
 BATCH = 6
 # What clients may leave in the server's memory, whatever they are called: its own pools.
 GROWTH_BYTES = 60e6

@@ -17,6 +17,9 @@ SEQUENCES = 'backend: "gesso"\nsequence_batching { max_sequence_idle_microsecond
 INSTANCE = "instance_group [{ kind: KIND_CPU count: 1 }]\n"
 ONE = f'backend: "gesso"\n{INSTANCE}'
 LITTLE = 'parameters { key: "max_memory_mb" value { string_value: "%d" } }\n'
+HURRIED = """parameters { key: "client_header" value { string_value: "x-api-key" } }
+parameters { key: "max_requests_per_client_per_second" value { string_value: "1" } }
+"""
 FILE = """backend: "gesso"
 parameters { key: "files.VIDEO" value { string_value: "%s" } }
 """
@@ -48,6 +51,7 @@ def server(tmp_path_factory, folder):
     write("large", "large", ONE)
     write("sequences", "partial", SEQUENCES + "instance_group [{ kind: KIND_CPU count: 2 }]\n")
     write("short", "partial", SEQUENCES + INSTANCE)
+    write("hurried", "partial", ONE + HURRIED)
     write("unordered", "partial", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("named", "partial", FILE % folder)
     write("little", "partial", ONE + LITTLE % 1)
@@ -97,6 +101,15 @@ def test_sequences_come_as_soon_as_their_bytes_are_there(server, expected, model
     assert sum(counts) == 90 and all(count >= 7 for count in counts), counts
     assert all(shape[1] == 7 for answer in answers[:-1] for shape in answer.shapes)
     assert (frames(answers) == expected).all()
+
+
+def test_a_video_ends_with_a_piece_that_is_refused(server):
+    """Without it, it would be another video."""
+    pieces = pieces_of(long_video(90), 60)
+    errors = [send(server, "hurried", piece, 31, i == 0).error for i, piece in enumerate(pieces)]
+    refused = next(i for i, error in enumerate(errors) if error)
+    assert refused > 0 and "sent 1 requests within a second already" in str(errors[refused])
+    assert all(errors[refused:])
 
 
 def test_a_piece_that_completes_nothing_is_answered_without_outputs(server):

@@ -47,7 +47,7 @@ impl Clients {
         let Some(header) = limits.header.clone() else { return Ok(None) };
         if !server.has_parameters() {
             return Err(Error::unsupported(
-                "parameter `client_header`: this server does not say what headers a request has; servers from 23.08 on do",
+                "parameter `client_header`: this server does not say what headers a request has; servers from 23.07 on do",
             ));
         }
         let refused = metrics::client_refusals(server, labels, Refusal::LABELS);

@@ -105,9 +105,9 @@ impl Claim {
         &self.files
     }
 
-    /// Notes whose request it is, until its last reply leaves.
-    pub(super) fn set_seat(&mut self, seat: Seat) {
-        self.seat = Some(seat);
+    /// Notes whose request it is, where that is counted, until its last reply leaves.
+    pub(super) fn set_seat(&mut self, seat: Option<Seat>) {
+        self.seat = seat;
     }
 
     /// Whose request it is, where that is counted.

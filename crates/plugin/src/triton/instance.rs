@@ -188,12 +188,7 @@ impl InstanceState {
 
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
     pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
-        if let Some(streams) = &self.streams {
-            claims.iter_mut().for_each(|claim| claim.set_piece(streams.enter(claim.request())));
-        }
-        if self.model.clients.is_some() {
-            self.admit(claims);
-        }
+        self.admit(claims);
         if let Some(arrivals) = &self.arrivals {
             arrivals.take(claims);
         }
@@ -202,25 +197,36 @@ impl InstanceState {
         }
     }
 
-    /// Refuses those of `claims` whose clients have reached their limits. Pieces of a video, too, which ends it.
+    /// Refuses those of `claims` whose clients have reached their limits, and notes which pieces of videos the others are.
     fn admit(&self, claims: &mut Vec<Claim>) {
-        let Some(clients) = &self.model.clients else { return };
-        let one_less = |left: usize| left.checked_sub(1);
-        if self.warm_ups.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+        if self.model.clients.is_none() && self.streams.is_none() {
             return;
         }
+        let clients = self.model.clients.as_ref().filter(|_| !self.is_warm_up());
         for mut claim in std::mem::take(claims) {
-            match clients.admit(claim.request()) {
+            match clients.map(|clients| clients.admit(claim.request())).transpose() {
                 Ok(seat) => {
                     claim.set_seat(seat);
+                    if let Some(streams) = &self.streams {
+                        claim.set_piece(streams.enter(claim.request()));
+                    }
                     claims.push(claim);
                 }
                 Err(error) => {
+                    if let Some(streams) = &self.streams {
+                        streams.skip(claim.request());
+                    }
                     self.model.metrics.failed(&error);
                     claim.fail(&error);
                 }
             }
         }
+    }
+
+    /// Whether a batch is the server's own. Those come first, and are counted here.
+    fn is_warm_up(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.warm_ups.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 }
 

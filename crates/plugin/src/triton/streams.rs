@@ -118,6 +118,13 @@ impl Streams {
         }))
     }
 
+    /// Ends the video that a refused request is a piece of, as one without it would be another. No video begins.
+    pub(super) fn skip(&self, request: &Request) {
+        if request.sequence().is_ok_and(|place| place.is_some_and(|place| !place.is_first)) {
+            drop(self.enter(request));
+        }
+    }
+
     fn start_sweeper(&self) -> Result<()> {
         let mut sweeper = self.sweeper.lock();
         if sweeper.is_none() {
