@@ -15,6 +15,7 @@ ONE_BATCH = parameter("max_batches_in_flight", "1")
 # Held by the model `gate` as long as a test wants, and needed by those that must wait.
 RESOURCE = 'rate_limiter { resources [ { name: "gate" global: true count: 1 } ] }'
 NEEDS_GATE = f"instance_group [ {{ kind: KIND_CPU count: 1 {RESOURCE} }} ]"
+CLIENTS = [parameter("client_header", "x-api-key"), parameter("max_requests_per_client", "64")]
 QUEUE = "default_queue_policy { %s }"
 WARMUP = 'model_warmup { name: "%s" batch_size: %d inputs { key: "%s" value { data_type: TYPE_%s dims: [ %d ] %s } } }'
 
@@ -102,6 +103,7 @@ def write_repository(folder):
     one = ["max_batch_size: 1", ONE_BATCH, X, NEEDS_GATE]
     write("limited", PLUS_ONE, *one)
     write("prior", PLUS_ONE, *one, "dynamic_batching { priority_levels: 2 default_priority_level: 2 }")
+    write("shared", PLUS_ONE, "max_batch_size: 8", X, *CLIENTS)
     write("short_queue", PLUS_ONE, *one, "dynamic_batching { %s }" % (QUEUE % "max_queue_size: 2"))
     timeout = "timeout_action: %s default_timeout_microseconds: 1000 allow_timeout_override: true"
     write("impatient", PLUS_ONE, *one, "dynamic_batching { %s }" % (QUEUE % timeout % "REJECT"))

@@ -175,11 +175,10 @@ impl ModelConfig {
     /// Invalid when it is no list, or a count not a number.
     pub fn warm_ups(&self) -> Result<usize> {
         let samples = read::list(&self.fields, "model_warmup").context(in_config)?;
-        let counts = samples.iter().filter_map(Value::as_object).map(|sample| read::int(sample, "count"));
-        let sum = |sum: usize, count: Result<Option<i64>>| {
-            Ok(sum.saturating_add(usize::try_from(count?.unwrap_or(0)).unwrap_or(0).max(1)))
-        };
-        counts.fold(Ok(0), |all, count| all.and_then(|all| sum(all, count))).context(in_config)
+        samples.iter().filter_map(Value::as_object).try_fold(0_usize, |sum, sample| {
+            let count = read::int(sample, "count").context(in_config)?.unwrap_or(0);
+            Ok(sum.saturating_add(usize::try_from(count).unwrap_or(0).max(1)))
+        })
     }
 
     /// Names of the inputs that the server itself adds to the requests of a sequence.
