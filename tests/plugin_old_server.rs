@@ -39,11 +39,13 @@ fn does_without_what_is_missing() {
     let server = Server::get().unwrap();
     // SAFETY: the stand-in server's objects are never deallocated.
     let instance = unsafe { api::Instance::from_raw(server, host.instance(host.model()).cast()) }.unwrap();
+    assert!(!server.has_parameters());
     let request = host.request("a", vec![]);
     host::request::cancel(request);
     let body = |claims: &mut Vec<exchange::Claim>| {
         let claim = claims.pop().unwrap();
         assert!(!claim.request().is_cancelled().unwrap());
+        assert_eq!(claim.request().parameter("x-api-key").unwrap(), None);
         claim.finish((1, 2));
     };
     // SAFETY: the request is alive and nobody else's.

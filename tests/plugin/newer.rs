@@ -55,6 +55,27 @@ extern "C" fn TRITONBACKEND_RequestIsCancelled(request: *mut Request, out: *mut 
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn TRITONBACKEND_RequestParameterCount(request: *mut Request, out: *mut u32) -> *mut Error {
+    call("TRITONBACKEND_RequestParameterCount", || put(out, at("request", request)?.parameters.len() as u32))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn TRITONBACKEND_RequestParameter(
+    request: *mut Request,
+    index: u32,
+    name: *mut *const c_char,
+    kind: *mut u32,
+    value: *mut *const c_void,
+) -> *mut Error {
+    call("TRITONBACKEND_RequestParameter", || {
+        let (key, of, text) = &at("request", request)?.parameters[index as usize];
+        put(name, key.as_ptr())?;
+        put(kind, *of)?;
+        put(value, text.as_ptr().cast())
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn TRITONSERVER_ParameterNew(
     name: *const c_char,
     kind: u32,

@@ -7,7 +7,7 @@ use triton_gesso::triton::api::{self, Chunk, DataType, Memory, MemoryKind, Outpu
 use triton_gesso::triton::exchange::{self, Claim};
 
 use crate::failure;
-use crate::host::request::{Request, cancel};
+use crate::host::request::{Request, add_parameter, cancel};
 use crate::host::{Host, book, code};
 
 const FP32: u32 = 11;
@@ -66,6 +66,30 @@ fn a_claim_that_is_dropped_answers_an_error() {
     let answer = book().answers[0].clone();
     assert_eq!(answer.failure, Some(failure(code::INTERNAL, "the request was dropped without an answer")));
     assert!(!book().reports[0].success);
+    host.assert_clean();
+}
+
+#[test]
+fn the_last_text_of_a_name_counts() {
+    let host = Host::start();
+    let request = host.request("a", vec![]);
+    // Texts are 0; the stand-in's other values are none.
+    for (name, kind, value) in
+        [("Key", 0, "first"), ("key", 0, "last"), ("KEY", 1, "7"), ("key2", 0, "x"), ("empty", 0, "")]
+    {
+        add_parameter(request, name, kind, value);
+    }
+    run(&host, &[request], |claims| {
+        let claim = claims.pop().unwrap();
+        let parameter = |name: &str| claim.request().parameter(name).unwrap().map(<[u8]>::to_vec);
+        assert_eq!(parameter("kEY").as_deref(), Some(b"last".as_slice()));
+        assert_eq!((parameter("empty"), parameter("ke")), (Some(Vec::new()), None));
+        let calls = book().calls_of("TRITONBACKEND_RequestParameter");
+        book().faults.insert("TRITONBACKEND_RequestParameter", calls + 1);
+        assert_eq!(claim.request().parameter("key").unwrap_err().kind(), ErrorKind::Unavailable);
+        claim.finish((1, 2));
+    })
+    .unwrap();
     host.assert_clean();
 }
 

@@ -119,6 +119,14 @@ class Handler(socketserver.BaseRequestHandler):
             return self.send(304)
         self.send(200, self.server.files[name], ETag='"1"')
 
+    def answer_moved(self, name, query, headers):
+        """With a version at first; then it leads to another file, whose host has a version of that name, too."""
+        with self.server.lock:
+            is_first = self.server.asked[f"/moved/{name}"] == 1
+        if is_first:
+            return self.send(200, self.server.files[name], ETag='"1"')
+        self.send(302, b"", Location="/tagged/" + query["where"])
+
     def answer_gs_files(self, name, query, headers):
         """A bucket, for those that it knows."""
         if not headers.get("authorization", "").startswith("Bearer "):

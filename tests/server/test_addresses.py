@@ -32,6 +32,7 @@ def write_repository(folder, host):
             host.url("ok/"),
             host.url("to/"),
             host.url("tagged/"),
+            host.url("moved/"),
         ]
         + [host.url("says_less/"), "https://images.example.com/", f"http://127.0.0.2:{host.port}/ok/"]
     )
@@ -189,6 +190,15 @@ def test_kept_files_are_asked_for_by_their_version(asked, host, fetching):
     np.testing.assert_array_equal(again, first)
     assert 'if-none-match: "1"' in host.heads[-1].lower()
     assert (fetched(fetching, "keeping", "downloaded"), fetched(fetching, "keeping", "cached")) == (1, 1)
+
+
+def test_a_version_of_one_host_is_none_of_another(asked, host):
+    address = host.url("moved/photo?where=a%20b.jpg")
+    np.testing.assert_array_equal(ask(asked, [address], "keeping"), ask(asked, [PHOTO], "keeping"))
+    np.testing.assert_array_equal(ask(asked, [address], "keeping"), ask(asked, [OTHER], "keeping"))
+    first, second = host.heads[-2:]
+    assert first.startswith("GET /moved/") and 'if-none-match: "1"' in first.lower()
+    assert second.startswith("GET /tagged/") and "if-none-match" not in second.lower()
 
 
 def test_buckets_are_asked_as_who_we_are(tmp_path, host):

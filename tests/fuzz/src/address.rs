@@ -12,10 +12,10 @@ pub(crate) fn run(input: &[u8]) {
     let _ = list.is_address(input);
     if let Ok(address) = list.check(input) {
         // What is allowed is what the list says, however it was written.
-        let (name, host) = (address.name(), address.host());
+        let (name, owner) = (address.name(), list.owner(&address));
         let starts = |heads: &[&str]| heads.iter().any(|head| name.starts_with(head));
         match &address {
-            Address::Web(url) if host.ends_with(".example.org") => {
+            Address::Web(url) if owner == "*.example.org" => {
                 assert!(
                     url.port() == Some(81) && (url.path() == "/y" || url.path().starts_with("/y/")),
                     "{name}"

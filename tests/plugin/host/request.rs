@@ -17,6 +17,8 @@ pub(crate) struct Request {
     inputs: Vec<*mut Input>,
     outputs: Vec<CString>,
     pub(crate) cancelled: bool,
+    /// Name, type and value.
+    pub(crate) parameters: Vec<(CString, u32, CString)>,
 }
 
 /// One tensor.
@@ -71,7 +73,7 @@ impl Host {
     /// A request that asks for these outputs.
     pub(crate) fn request_of(&self, id: &str, inputs: Vec<*mut Input>, outputs: &[&str]) -> *mut Request {
         let outputs = outputs.iter().map(|name| c(name)).collect();
-        make("request", Request { id: c(id), inputs, outputs, cancelled: false })
+        make("request", Request { id: c(id), inputs, outputs, cancelled: false, parameters: Vec::new() })
     }
 
     /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one
@@ -278,6 +280,11 @@ extern "C" fn TRITONBACKEND_ResponseSend(
         book().answers.push(answer);
         Ok(())
     })
+}
+
+/// The client, or the server for it, adds a parameter of type `kind`.
+pub(crate) fn add_parameter(request: *mut Request, name: &str, kind: u32, value: &str) {
+    at("request", request).unwrap().parameters.push((c(name), kind, c(value)));
 }
 
 /// The client gives up.
