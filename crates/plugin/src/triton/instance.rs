@@ -197,7 +197,7 @@ impl InstanceState {
         }
     }
 
-    /// Refuses those of `claims` whose clients have reached their limits, and notes which pieces of videos the others are.
+    /// Refuses those of `claims` whose clients have reached their limits, and notes which pieces of videos others are.
     fn admit(&self, claims: &mut Vec<Claim>) {
         if self.model.clients.is_none() && self.streams.is_none() {
             return;
