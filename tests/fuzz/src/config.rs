@@ -13,8 +13,7 @@ pub(crate) fn run(input: &[u8]) {
         Err(_) => text.to_owned(),
     };
     if let Ok(config) = ModelConfig::parse(&json) {
-        let _ =
-            (config.settings(), config.instance_kinds(), config.model_filename(), config.max_batch_size());
-        let _ = config.to_json();
+        let _ = (config.settings(), config.instance_kinds(), config.model_filename(), config.warm_ups());
+        let _ = (config.check_as_written(), config.max_batch_size(), config.to_json());
     }
 }
