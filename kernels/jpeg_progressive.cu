@@ -7,7 +7,8 @@
 #include "jpeg_bits.cuh"
 #include "jpeg_codes.cuh"
 
-constexpr uint32_t THREADS = PROGRESSIVE_THREADS, WARPS = THREADS / 32;
+// Warps of a block at most.
+constexpr uint32_t WARPS = PROGRESSIVE_THREADS / 32;
 // Bits by which a warp finds the codes of DC differences.
 constexpr uint32_t DC_BITS = 8;
 // Blocks after which a scan says how far it is, and those that wait look again.
@@ -403,22 +404,26 @@ struct Scan {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, 3) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(PROGRESSIVE_THREADS, 3) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
   begin_early();
   __shared__ uint4 memory[WARPS * sizeof(Own) / 16];
-  __shared__ uint32_t progress[MAX_PASSES];
+  __shared__ uint32_t progress[MAX_PASSES], taken;
   static_assert(sizeof(Own) % 16 == 0, "tables are loaded in fours of words");
   const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   if (threadIdx.x < MAX_PASSES) progress[threadIdx.x] = 0;
+  if (threadIdx.x == 0) taken = 0;
   uint4 *const coefficients = (uint4 *)(p.coefficients + (uint64_t)image.first_block * 64);
-  for (uint64_t i = threadIdx.x; i < (uint64_t)image.blocks * 8; i += THREADS) coefficients[i] = {0, 0, 0, 0};
-  for (uint32_t i = threadIdx.x; i < image.blocks; i += THREADS) p.dcs[image.first_block + i] = 0;
+  for (uint64_t i = threadIdx.x; i < (uint64_t)image.blocks * 8; i += blockDim.x) coefficients[i] = {0, 0, 0, 0};
+  for (uint32_t i = threadIdx.x; i < image.blocks; i += blockDim.x) p.dcs[image.first_block + i] = 0;
   __syncthreads();
-  const uint32_t warp = threadIdx.x / 32;
-  // A scan waits for earlier ones only, and those are done or with other warps.
-  for (uint32_t i = warp; i < task.count; i += WARPS) {
-    Scan scan(p, image, p.passes[task.first + i], ((Own *)memory)[warp], progress, i, task.image);
+  // Warps take scans in turn. A scan waits for earlier ones only, and those are done or with other warps.
+  while (true) {
+    uint32_t i = 0;
+    if (threadIdx.x % 32 == 0) i = atomicAdd(&taken, 1);
+    i = __shfl_sync(~0u, i, 0);
+    if (i >= task.count) break;
+    Scan scan(p, image, p.passes[task.first + i], ((Own *)memory)[threadIdx.x / 32], progress, i, task.image);
     scan.load();
     scan.decode();
     scan.finish();

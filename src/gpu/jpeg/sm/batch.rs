@@ -67,6 +67,8 @@ pub struct Batch<'a> {
     pub(super) lookup_work: Vec<Work>,
     pub(super) values: Vec<[u16; 64]>,
     lookup_places: Places<Huffman<'a>>,
+    /// Those that are not made yet, in ascending order.
+    unmade: Vec<(usize, Huffman<'a>)>,
     value_places: Places<Quantisation<'a>>,
     /// Of each progressive image.
     image_passes: Vec<Vec<Pass>>,
@@ -77,6 +79,19 @@ pub struct Batch<'a> {
     pub(super) pieces: u32,
     pub(super) blocks: u32,
     planes: u32,
+}
+
+/// A table to be made.
+pub struct Unmade<'b, 'a> {
+    pub(super) lookup: &'b mut Lookup,
+    pub(super) table: &'b Huffman<'a>,
+}
+
+impl Unmade<'_, '_> {
+    /// Makes it.
+    pub fn make(&mut self) {
+        *self.lookup = Lookup::new(self.table);
+    }
 }
 
 impl<'a> Batch<'a> {
@@ -90,6 +105,7 @@ impl<'a> Batch<'a> {
             lookup_work: Vec::new(),
             values: Vec::new(),
             lookup_places: Places::default(),
+            unmade: Vec::new(),
             value_places: Places::default(),
             image_passes: Vec::new(),
             passes: Vec::new(),
@@ -105,7 +121,7 @@ impl<'a> Batch<'a> {
         planned: &'a Planned<'a>,
         target: Option<&DeviceBytes<'_>>,
         channels: usize,
-        tables: &mut Tables,
+        tables: &Tables,
     ) -> Result<()> {
         let Planned { coded, part, steps } = planned;
         let expected = if planned.is_left_as_planes() { 0 } else { part.width * part.height * channels };
@@ -143,10 +159,14 @@ impl<'a> Batch<'a> {
     }
 
     /// The place of a Huffman table.
-    fn lookup(&mut self, table: Huffman<'a>, tables: &mut Tables) -> Result<u32> {
+    fn lookup(&mut self, table: Huffman<'a>, tables: &Tables) -> Result<u32> {
         self.lookup_places.of(table, || {
             let next = number(self.lookups.len())?;
-            self.lookups.push(*tables.get(&table));
+            let known = tables.known(&table);
+            if known.is_none() {
+                self.unmade.push((self.lookups.len(), table));
+            }
+            self.lookups.push(known.copied().unwrap_or_else(bytemuck::Zeroable::zeroed));
             // Progressive scans have one code at a time.
             if table.class() != Class::Band {
                 self.lookup_work.push(Work::new(next, (u32::from(table.class() == Class::Ac), 0)));
@@ -155,8 +175,17 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Tables that are to be made before the batch is recorded.
+    pub(super) fn unmade(&mut self) -> Vec<Unmade<'_, 'a>> {
+        let mut wanted = self.unmade.iter().peekable();
+        let lookups = self.lookups.iter_mut().enumerate().filter_map(|(place, lookup)| {
+            wanted.next_if(|(wanted, _)| *wanted == place).map(|(_, table)| Unmade { lookup, table })
+        });
+        lookups.collect()
+    }
+
     /// The scans of a progressive file.
-    fn add_passes(&mut self, coded: &'a Coded<'a>, tables: &mut Tables) -> Result<Vec<Pass>> {
+    fn add_passes(&mut self, coded: &'a Coded<'a>, tables: &Tables) -> Result<Vec<Pass>> {
         let mut passes = Vec::with_capacity(coded.scans.len());
         for (number, scan) in coded.scans.iter().enumerate() {
             let mut pass = Pass::new(coded, number)?;

@@ -38,7 +38,7 @@ use kernels::{Kernels, Params};
 use rows::Image;
 use steps::Steps;
 
-pub use batch::Batch;
+pub use batch::{Batch, Unmade};
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
 pub use parts::{Data, read, read_file};
@@ -112,15 +112,28 @@ impl Sm {
     /// # Errors
     /// Internal, when a target has not the size of its picture, or a picture that is not left as planes has none.
     pub fn prepare<'a: 'b, 'b>(
-        &mut self,
+        &self,
         pictures: impl IntoIterator<Item = (&'b Planned<'a>, Option<&'b DeviceBytes<'b>>)>,
         cut: Cut,
     ) -> Result<Batch<'b>> {
         let mut batch = Batch::new(cut);
         for (planned, target) in pictures {
-            batch.add(planned, target, self.format.channels(), &mut self.tables)?;
+            batch.add(planned, target, self.format.channels(), &self.tables)?;
         }
         Ok(batch)
+    }
+
+    /// Makes the tables of a batch that are not known, by `all` if they are many: files that were encoded for the least
+    /// bytes have their own.
+    pub fn make_tables(&mut self, batch: &mut Batch<'_>, all: impl FnOnce(&mut [Unmade<'_, '_>])) {
+        let mut unmade = batch.unmade();
+        if unmade.len() > FEW_TABLES {
+            return all(&mut unmade);
+        }
+        for unmade in &mut unmade {
+            unmade.make();
+            self.tables.keep(unmade.table, unmade.lookup);
+        }
     }
 
     /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it.
@@ -173,7 +186,7 @@ impl Sm {
         recorder.launch(resolve, of_images, &params, &batch.images)?;
         for (kernel, threads, work) in [
             (decode, constants::DECODE_THREADS, &decodes),
-            (progressive, constants::PROGRESSIVE_THREADS, &batch.progressive),
+            (progressive, progressive_threads(&batch, recorder.gpu()), &batch.progressive),
         ] {
             if !work.is_empty() {
                 recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
@@ -252,6 +265,20 @@ impl Sm {
         Ok((params, places.collect::<Result<_>>()?))
     }
 }
+
+/// Threads of a block that decodes a progressive image. Of more images than an SM has at a time, blocks of half as many
+/// warps take scans in turn: twice as many images are at work, and each takes a third longer.
+fn progressive_threads(batch: &Batch<'_>, gpu: &Gpu) -> u32 {
+    let at_a_time = PROGRESSIVE_BLOCKS * gpu.multiprocessors();
+    let many = batch.progressive.len() > at_a_time;
+    if many { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
+}
+
+/// Blocks of so many threads that an SM has registers for.
+const PROGRESSIVE_BLOCKS: usize = 3;
+
+/// Tables of a batch that are made at once and kept. Of more, no other batch has them.
+const FEW_TABLES: usize = 16;
 
 /// Alignment of scratch memory.
 const ALIGNMENT: usize = 256;

@@ -2,7 +2,6 @@
 //! short ones. It must not know files or devices.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::constants::{LUT_BITS, TAIL};
 use crate::gpu::jpeg::huffman::{Class, Huffman};
@@ -112,7 +111,7 @@ fn entry(class: Class, length: u32, symbol: u8) -> u16 {
 /// Tables that were made before: most files have those of the standard.
 #[derive(Default)]
 pub(super) struct Tables {
-    made: HashMap<Key, Arc<Lookup>>,
+    made: HashMap<Key, Lookup>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -122,14 +121,24 @@ struct Key {
     symbols: Box<[u8]>,
 }
 
+impl Key {
+    fn of(table: &Huffman<'_>) -> Self {
+        Self { class: table.class(), counts: *table.counts(), symbols: table.symbols().into() }
+    }
+}
+
 impl Tables {
-    /// The table on the device for `table`.
-    pub(super) fn get(&mut self, table: &Huffman<'_>) -> Arc<Lookup> {
-        let key = Key { class: table.class(), counts: *table.counts(), symbols: table.symbols().into() };
-        if self.made.len() >= limits::MAX_RETAINED_HUFFMAN_TABLES && !self.made.contains_key(&key) {
+    /// The table on the device for `table`, if it is known.
+    pub(super) fn known(&self, table: &Huffman<'_>) -> Option<&Lookup> {
+        self.made.get(&Key::of(table))
+    }
+
+    /// Keeps a table.
+    pub(super) fn keep(&mut self, table: &Huffman<'_>, lookup: &Lookup) {
+        if self.made.len() >= limits::MAX_RETAINED_HUFFMAN_TABLES {
             self.made.clear();
         }
-        Arc::clone(self.made.entry(key).or_insert_with(|| Arc::new(Lookup::new(table))))
+        self.made.insert(Key::of(table), *lookup);
     }
 }
 
@@ -250,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_made_once_and_not_kept_for_ever() {
+    fn a_table_is_known_and_not_kept_for_ever() {
         let mut tables = Tables::default();
         let read = |bytes: &[u8]| Huffman::read(Class::Ac, bytes).map(|(table, _)| Lookup::new(&table));
         let bytes = |symbols: [u8; 2]| {
@@ -261,12 +270,13 @@ mod tests {
         };
         let first = bytes([1, 2]);
         let (table, _) = Huffman::read(Class::Ac, &first).unwrap();
-        let made = tables.get(&table);
-        assert_eq!(Some(*made), read(&first));
-        assert!(Arc::ptr_eq(&made, &tables.get(&table)));
+        assert_eq!(tables.known(&table), None);
+        tables.keep(&table, &Lookup::new(&table));
+        assert_eq!(tables.known(&table).copied(), read(&first));
         for symbols in (0..1_000_u16).map(u16::to_be_bytes) {
             let bytes = bytes(symbols.map(|symbol| symbol & 0x37));
-            tables.get(&Huffman::read(Class::Ac, &bytes).unwrap().0);
+            let (table, _) = Huffman::read(Class::Ac, &bytes).unwrap();
+            tables.keep(&table, &Lookup::new(&table));
             assert!(tables.made.len() <= limits::MAX_RETAINED_HUFFMAN_TABLES);
         }
     }

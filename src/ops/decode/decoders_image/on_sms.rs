@@ -8,11 +8,12 @@ use super::on_host::decode_on_host;
 use super::reading::{Read, Unread};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::sm::{Batch, Coded, Cut, Planned, Recorded, Scan, Scratch, Sm};
+use crate::gpu::jpeg::sm::{Batch, Coded, Cut, Planned, Recorded, Scan, Scratch, Sm, Unmade};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, GpuIo, Source};
+use crate::threads::Threads;
 
 /// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for
 /// less, more calls cost what the time is worth.
@@ -69,6 +70,9 @@ pub(super) fn groups<T>(
     groups
 }
 
+/// Tables that a thread makes at a time: some take longer than others.
+const TABLES_OF_A_TASK: usize = 16;
+
 /// The SMs, as an image decoder uses them.
 pub(super) struct OnSms {
     sms: Sm,
@@ -116,7 +120,7 @@ impl OnSms {
     /// # Errors
     /// Internal, when a target has not the size of its picture.
     pub(super) fn prepare<'b>(
-        &mut self,
+        &self,
         pictures: &[(&'b Planned<'b>, Option<&'b DeviceBytes<'b>>)],
     ) -> Result<Option<Batch<'b>>> {
         if pictures.is_empty() {
@@ -124,6 +128,14 @@ impl OnSms {
         }
         let cut = Cut::of(pictures.iter().map(|(planned, _)| planned.coded.data.len()).sum());
         self.sms.prepare(pictures.iter().copied(), cut).map(Some)
+    }
+
+    /// Makes the tables that are still missing, by threads if they are many.
+    pub(super) fn make_tables(&mut self, batch: &mut Batch<'_>, pool: &Threads) {
+        self.sms.make_tables(batch, |unmade| {
+            let mut parts: Vec<_> = unmade.chunks_mut(TABLES_OF_A_TASK).collect();
+            pool.for_each(&mut parts, |part| part.iter_mut().for_each(Unmade::make));
+        });
     }
 
     /// Records what decodes those that have a scan, with the memory of a stream.

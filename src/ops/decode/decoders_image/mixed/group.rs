@@ -179,6 +179,10 @@ impl<'s, 'a> Group<'s, 'a> {
             prove();
             Ok::<_, Error>(prepared)
         })?;
+        let mut prepared = prepared;
+        if let Some(batch) = &mut prepared {
+            on_sms.make_tables(batch, cx.cpu.pool);
+        }
         let (watch, refused, decoded, [expected, busy]) = together.into_found();
         let written = self.places.iter().skip(threads.len()).copied();
         let made = Made { refused, scans: written.zip(scans).collect(), prepared };
