@@ -70,7 +70,7 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     .or_string("dali"),
     ArgSpec::string(
         "color_management",
-        "`srgb`: colours become those of sRGB, from the profile of the file; on a GPU those of JPEG and HEIC by a table, at most two levels off. `none`: they stay those of the file, as in DALI",
+        "`srgb`: colours become those of sRGB, from the profile of the file; on a GPU those of JPEG and HEIC by a table, nearly the same. `none`: they stay those of the file, as in DALI",
     )
     .or_string("none"),
     ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),
