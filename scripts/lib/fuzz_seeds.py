@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "conformance" / "data"
 # A larger seed makes every try slow.
 MAX_BYTES = 200_000
+# What stands beside pictures in an archive.
+ANSWERS = ("_pixels", "_samples", "_luma")
 # RGB, uint8, everything as usual, no window.
 AS_USUAL = bytes(10)
 WINDOW = bytes([0, 0, 0, 0, 0, 3, 5, 7, 40, 50])
@@ -27,9 +29,9 @@ WINDOW = bytes([0, 0, 0, 0, 0, 3, 5, 7, 40, 50])
 
 def pictures():
     files = []
-    for archive in ("pictures.npz", "avif.npz", "jxl.npz", "heif.npz"):
+    for archive in ("pictures.npz", "avif.npz", "jxl.npz", "heif.npz", "deep.npz"):
         with np.load(ROOT / "tests" / "data" / "decode" / archive) as stored:
-            files += [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
+            files += [stored[name].tobytes() for name in stored.files if not name.endswith(ANSWERS)]
     return files
 
 

@@ -22,11 +22,13 @@ pub(crate) static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(
 
 fn pictures() -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz", "kinds.npz", "heif.npz"] {
+    for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz", "kinds.npz", "heif.npz", "deep.npz"] {
         let mut archive = Npz::open(data(file));
         // Beside files there are pixels that they are compared with.
-        let answers =
-            |name: &String| name.ends_with("_pixels") || (file == "kinds.npz" && name.ends_with("_gray"));
+        let answers = |name: &String| {
+            ["_pixels", "_samples", "_luma"].iter().any(|kind| name.ends_with(kind))
+                || (file == "kinds.npz" && name.ends_with("_gray"))
+        };
         let files = archive.names().into_iter().filter(|name| !answers(name));
         all.extend(files.map(|name| (name.clone(), archive.array(&name).1)));
     }

@@ -7,6 +7,7 @@ mod coded;
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod coder;
 mod decode;
+mod deep;
 mod floor0;
 mod growing;
 mod h264_maker;

@@ -86,6 +86,22 @@ fn recorded_files_are_told_apart() {
     }
 }
 
+/// Of 12 bits, or lossless: the host decodes them, whatever decoders a device has.
+#[test]
+fn other_bits_and_lossless_files_are_for_the_host() {
+    let mut archive = npz::Npz::open(crate::file("tests/data/decode/deep.npz"));
+    let answers = |name: &String| name.ends_with("_samples") || name.ends_with("_luma");
+    let names: Vec<String> = archive.names().into_iter().filter(|name| !answers(name)).collect();
+    assert!(names.len() > 40);
+    for name in names {
+        let (_, file) = archive.array::<u8>(&name);
+        for file in [&enlarged(&file), &file] {
+            assert!(Header::read(file).is_none() && Header::of_head(file, file).is_none(), "{name}");
+            assert!(Picture::read(file).is_none() && Coded::read(file).is_none(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn sizes_and_samplings_are_those_of_the_encoder() {
     for (sampling, expected) in [

@@ -39,7 +39,8 @@ pub(super) struct Cost {
 pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort {
     let pixels = info.width as f64 * info.height as f64;
     let samples = pixels * info.channels as f64;
-    let stored = samples * (info.bit_depth as f64 / 8.0).max(1.0);
+    // Samples of 9 bits have two bytes.
+    let stored = samples * info.bit_depth.div_ceil(8).max(1) as f64;
     let as_stored = is_plain(info, options) && options.color == ColorSpace::Rgb;
     let is_output = as_stored && info.bit_depth == 8 && info.channels == 3;
     let length = bytes.len() as f64;

@@ -18,11 +18,12 @@ pub(super) fn rgb_of_inks([c, m, y, k]: [u8; 4]) -> [u8; 4] {
 }
 
 /// What makes 8 bits of samples of 16: of gray the value, at most 255, of colours the upper byte, of PNM a rounded one.
-/// What is not of 16 bits stays as DALI has it.
+/// What is not of 16 bits stays as DALI has it, and so do JPEGs of more than 8 bits, which Pillow does not read.
 pub(super) fn narrowed<S: Stored, D: Level>(info: &ImageInfo) -> impl Fn(S) -> D {
     let (channels, format, is_wide) = (info.channels, info.format, S::MAX == f64::from(u16::MAX));
     move |value| match (channels, format) {
         _ if !is_wide => rescale(value),
+        (_, Format::Jpeg) => rescale(value),
         (1, _) => D::from_f32(value.to_f32().min(255.0)),
         (_, Format::Pnm) => rescale(value),
         _ => D::from_f32((value.to_f32() / 256.0).floor()),

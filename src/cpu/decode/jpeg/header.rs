@@ -10,6 +10,8 @@ use crate::limits;
 const SOI: u8 = 0xD8;
 pub(super) const EOI: u8 = 0xD9;
 pub(super) const SOS: u8 = 0xDA;
+/// The frame of JPEG-LS.
+const SOF55: u8 = 0xF7;
 pub(super) const APP0: u8 = 0xE0;
 const APP1: u8 = 0xE1;
 pub(super) const APP2: u8 = 0xE2;
@@ -29,6 +31,18 @@ fn is_lossless(marker: u8) -> bool {
 /// Whether the frame that `marker` starts comes in scans that each bring a part of every block.
 fn is_progressive(marker: u8) -> bool {
     matches!(marker, 0xC2 | 0xC6 | 0xCA | 0xCE)
+}
+
+/// Fails for a frame that libjpeg-turbo has no process for.
+fn check_process(marker: u8) -> Result<()> {
+    let process = match marker {
+        0xC0..=0xC3 | 0xC9 | 0xCA => return Ok(()),
+        0xCB => "lossless with arithmetic codes",
+        _ => "hierarchical",
+    };
+    Err(Error::unsupported(format!(
+        "a {process} JPEG (frame header {marker:02x}), expected a baseline, extended, progressive or lossless one"
+    )))
 }
 
 /// Whether `marker` stands alone, without a length and a payload.
@@ -106,12 +120,32 @@ pub(in crate::cpu::decode) fn header(bytes: &[u8]) -> Result<Header> {
     Ok(read_header(bytes)?.0)
 }
 
-/// The header, and whether it has Adobe's marker.
-pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
+/// What a header's segments say of its colours.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marked {
+    jfif: bool,
+    adobe: Option<u8>,
+}
+
+impl Marked {
+    /// Whether it has Adobe's segment.
+    pub(super) fn is_adobes(self) -> bool {
+        self.adobe.is_some()
+    }
+
+    /// Whether colours of a lossless file are luma and chroma, as libjpeg decides. Without a word of it they are not.
+    pub(super) fn has_chroma(self, channels: usize) -> bool {
+        let transformed = self.adobe.is_some_and(|transform| transform != 0);
+        transformed && channels == 4 || (transformed || self.jfif) && channels == 3
+    }
+}
+
+/// The header, and what it says of colours.
+pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, Marked)> {
     let mut segments = Segments::new(bytes);
     let mut turn = orientation::Orientation::default();
     let mut frame = None;
-    let mut adobe = false;
+    let mut marked = Marked::default();
     loop {
         let segment = segments.next()?;
         match segment.marker {
@@ -121,9 +155,12 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
                     turn = orientation::from_exif_block(block);
                 }
             }
-            APP14 => adobe |= is_adobe(segment.payload),
+            APP0 => marked.jfif |= is_jfif(segment.payload),
+            APP14 if is_adobe(segment.payload) => marked.adobe = segment.payload.get(11).copied(),
             SOS => break,
+            SOF55 => return Err(Error::unsupported("JPEG-LS (frame header f7), expected JPEG")),
             marker if is_frame(marker) => {
+                check_process(marker)?;
                 let &[precision, h1, h0, w1, w0, components, ..] = segment.payload else {
                     return Err(Error::invalid(format!(
                         "damaged header: frame header of {} bytes, expected at least 6",
@@ -144,12 +181,16 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
     if !matches!(components, 1 | 3 | 4) {
         return Err(Error::unsupported(format!("{components} components, expected 1, 3 or 4")));
     }
-    if precision != 8 {
-        return Err(Error::unsupported(format!("{precision} bits a sample, expected 8")));
+    let (is_known, known) = match is_lossless(marker) {
+        true => (matches!(precision, 2..=16), "2 to 16 in a lossless file"),
+        false => (matches!(precision, 8 | 12), "8 or 12"),
+    };
+    if !is_known {
+        return Err(Error::unsupported(format!("{precision} bits a sample, expected {known}")));
     }
     let (channels, bit_depth) = (usize::from(components), usize::from(precision));
     let halves = !is_lossless(marker);
-    Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
+    Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, marked))
 }
 
 /// How often a decoder goes over the image, as far as headers tell: a scan more than [`limits::MAX_JPEG_SCANS`] at
@@ -175,6 +216,14 @@ pub(in crate::cpu::decode) fn scans(bytes: &[u8]) -> u32 {
     let after = |at: usize| rest.get(at + 1) == Some(&SOS);
     let more = memchr::memchr_iter(0xFF, rest).filter(|&at| after(at)).take(limits::MAX_JPEG_SCANS as usize);
     1 + more.count() as u32
+}
+
+/// Bytes of a JFIF segment, without its thumbnail: a shorter one is none.
+const JFIF_BYTES: usize = 14;
+
+/// Whether an APP0 segment is one that libjpeg reads.
+fn is_jfif(payload: &[u8]) -> bool {
+    payload.starts_with(b"JFIF\0") && payload.len() >= JFIF_BYTES
 }
 
 /// Whether an APP14 segment is one that libjpeg reads.

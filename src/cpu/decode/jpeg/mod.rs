@@ -17,8 +17,10 @@ mod bits;
 mod canvas;
 mod coded;
 mod color;
+mod deep;
 mod entropy;
 mod frame;
+mod handle;
 mod header;
 mod huffman;
 mod layout;
@@ -64,6 +66,9 @@ const BYTE: f64 = 4.0;
 /// For each pixel, each time that a scan goes over the coefficients.
 const SCAN_PIXEL: f64 = 0.4;
 
+/// For each sample of 12 bits, or of a lossless file.
+const DEEP_SAMPLE: f64 = 2.0;
+
 /// The format's row in [`super::Format`].
 pub(super) const FORMAT: ImageFormat = ImageFormat {
     name: "JPEG",
@@ -78,10 +83,17 @@ pub(super) const FORMAT: ImageFormat = ImageFormat {
 fn expected(image: &Measures<'_>) -> Cost {
     let scans = scans(image.bytes);
     let passes = if scans > 1 { f64::from(scans) } else { 0.0 };
+    let (of_deep, own) = match is_deep(image.info) {
+        // Samples have memory of their own, too, and so have inks as bytes.
+        true => (DEEP_SAMPLE, if image.is_output { image.stored } else { image.samples }),
+        false => (0.0, 0.0),
+    };
     Cost {
-        nanoseconds: image.pixels * (PIXEL + passes * SCAN_PIXEL) + image.length * BYTE,
+        nanoseconds: image.pixels * (PIXEL + passes * SCAN_PIXEL)
+            + image.length * BYTE
+            + image.samples * of_deep,
         // Data without markers; of files with several scans all coefficients.
-        scratch: image.length + if scans > 1 { 2.5 * image.samples } else { 0.0 },
+        scratch: image.length + if scans > 1 { 2.5 * image.samples } else { 0.0 } + own,
     }
 }
 
@@ -208,14 +220,17 @@ impl Decoder {
             self.left.fetch_add(1, Ordering::Relaxed);
         }
         job.must_end_in_time()?;
+        if is_deep(&job.info) {
+            return deep::decode(bytes, job, out);
+        }
         let plain = job.is_plain() && is_direct(job);
         let (width, height) = job.info.stored_size();
         let ask = ask(job, plain);
         if plain {
-            return turbo::decode(bytes, &ask, (width, height), out);
+            return turbo::decode(bytes, &ask, (width, height), handle::Samples::U8(out));
         }
         grow(&mut spare.pixels, width * height * ask.kind.channels(), 0)?;
-        turbo::decode(bytes, &ask, (width, height), &mut spare.pixels)?;
+        turbo::decode(bytes, &ask, (width, height), handle::Samples::U8(&mut spare.pixels))?;
         finish(bytes, job, &mut spare.pixels, out)
     }
 
@@ -245,6 +260,11 @@ impl Decoder {
     }
 }
 
+/// Whether a file is lossless, or has another number of bits than most.
+fn is_deep(info: &ImageInfo) -> bool {
+    info.bit_depth != 8 || !info.halves
+}
+
 /// Whether a decoder makes the colours that are asked for.
 fn is_direct(job: &Job<'_>) -> bool {
     job.info.channels != 4 && job.options.color != ColorSpace::YCbCr
@@ -272,7 +292,7 @@ fn ask(job: &Job<'_>, direct: bool) -> Ask {
 fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
     let (width, height) = job.info.stored_size();
     if job.info.channels == 4 {
-        let inverted = header::read_header(bytes)?.1;
+        let inverted = header::read_header(bytes)?.1.is_adobes();
         match (job.inks, job.options.as_pillow) {
             // Pillow takes all for Adobe's.
             (true, as_pillow) if inverted || as_pillow => pixels.iter_mut().for_each(|ink| *ink = !*ink),

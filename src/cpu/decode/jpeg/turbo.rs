@@ -4,41 +4,40 @@
 //! libjpeg goes on after damage and reports only the first of its warnings. What DALI makes of them, and so we:
 //! a file that ends before its end marker is an error; whatever else libjpeg can go on after is not.
 
-use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor};
+use turbojpeg::PixelFormat;
 
+use super::handle::{Handle, Samples, Told};
 use super::header::{APP0, APP2, APP14, APP15, EOI, SOS, Segment, Segments, header, is_adobe};
 use super::{Ask, Kind};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Decodes a JPEG of `width` x `height` pixels, as reduced, to `pixels`, dense, as stored.
+/// Decodes a JPEG of `width` x `height` pixels, as reduced, to `samples`, dense, as stored, of as many bits as the file
+/// has.
 pub(super) fn decode(
     bytes: &[u8],
     ask: &Ask,
     (width, height): (usize, usize),
-    pixels: &mut [u8],
+    mut samples: Samples<'_>,
 ) -> Result<()> {
     // One for each file: libjpeg keeps tables, and would decode a file that has none with those of another.
-    let mut decompressor = Decompressor::new().map_err(failed)?;
-    decompressor.set_scan_limit(limits::MAX_JPEG_SCANS).map_err(failed)?;
-    decompressor.set_fast_upsample(!ask.smooth).map_err(failed)?;
-    decompressor.set_scaling_factor(ScalingFactor::new(1, 1 << ask.shrink)).map_err(failed)?;
+    let mut handle = Handle::new(ask.shrink).map_err(failed)?;
+    handle.limit_scans(limits::MAX_JPEG_SCANS).map_err(failed)?;
+    handle.repeat_chroma(!ask.smooth).map_err(failed)?;
     let format = match ask.kind {
         Kind::Rgb => PixelFormat::RGB,
         Kind::Bgr => PixelFormat::BGR,
         Kind::Gray => PixelFormat::GRAY,
         Kind::Inks => PixelFormat::CMYK,
     };
-    let pitch = width * format.size();
-    let mut attempt = |decompressor: &mut Decompressor, bytes: &[u8]| {
-        decompressor.decompress(bytes, Image { pixels: &mut *pixels, width, pitch, height, format })
-    };
-    let mut outcome = attempt(&mut decompressor, bytes);
-    if warns(&outcome) && decompressor.read_header(bytes).is_err() {
-        // turbojpeg decodes nothing after any warning about the header, harmless as it may be.
-        let quiet = quiet_header(bytes)?;
-        decompressor.read_header(&quiet).map_err(failed)?;
-        outcome = attempt(&mut decompressor, &quiet);
+    let mut attempt =
+        |handle: &mut Handle, bytes: &[u8]| handle.decode(bytes, format, (width, height), samples.again());
+    let mut outcome = attempt(&mut handle, bytes);
+    if warns(&outcome) && handle.read_header(bytes).is_err() {
+        // After any warning about the header nothing is decoded, harmless as it may be.
+        let quiet = quiet_header(bytes, true)?;
+        handle.read_header(&quiet).map_err(failed)?;
+        outcome = attempt(&mut handle, &quiet);
     }
     match outcome {
         Ok(()) => Ok(()),
@@ -63,21 +62,17 @@ const WARNINGS: [&str; 5] = [
 ];
 
 /// Whether libjpeg could go on after what it complains about.
-fn warns(outcome: &turbojpeg::Result<()>) -> bool {
-    let Err(turbojpeg::Error::TurboJpegError(text)) = outcome else { return false };
-    WARNINGS.iter().any(|known| text.starts_with(known))
+fn warns(outcome: &Told<()>) -> bool {
+    outcome.as_ref().is_err_and(|text| WARNINGS.iter().any(|known| text.starts_with(known)))
 }
 
-fn failed(error: turbojpeg::Error) -> Error {
-    match error {
-        turbojpeg::Error::TurboJpegError(text) => Error::invalid(format!("libjpeg-turbo: {text}")),
-        other => Error::internal(format!("libjpeg-turbo: {other}")),
-    }
+fn failed(text: String) -> Error {
+    Error::invalid(format!("libjpeg-turbo: {text}"))
 }
 
 /// A copy whose header makes libjpeg decode the same without a warning: its segments alone, without what stands between
-/// them.
-fn quiet_header(bytes: &[u8]) -> Result<Vec<u8>> {
+/// them. Without `colors` the header does not say which colours the components are.
+pub(super) fn quiet_header(bytes: &[u8], colors: bool) -> Result<Vec<u8>> {
     let mut quiet = bytes.get(..2).unwrap_or_default().to_vec();
     let mut segments = Segments::new(bytes);
     let channels = header(bytes)?.channels;
@@ -85,7 +80,8 @@ fn quiet_header(bytes: &[u8]) -> Result<Vec<u8>> {
         let Segment { marker, payload, .. } = segments.next()?;
         let length = u16::try_from(payload.len() + 2).unwrap_or(u16::MAX);
         // Profiles are not used: as another application's segment nobody looks at them.
-        quiet.extend([0xFF, if marker == APP2 { APP15 } else { marker }]);
+        let is_unused = marker == APP2 || (!colors && matches!(marker, APP0 | APP14));
+        quiet.extend([0xFF, if is_unused { APP15 } else { marker }]);
         quiet.extend(length.to_be_bytes());
         let start = quiet.len();
         quiet.extend(payload);

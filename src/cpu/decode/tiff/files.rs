@@ -146,6 +146,12 @@ impl Files<'_> {
                 self.format, header.width, header.height, header.channels, part.width, part.height
             )));
         }
+        if self.format == Format::Jpeg && header.bit_depth != 8 {
+            return Err(Error::invalid(format!(
+                "damaged: a JPEG with samples of {} bits, expected 8",
+                header.bit_depth
+            )));
+        }
         let color = match (self.format, samples) {
             (Format::Jpeg, 3 | 4) => ColorSpace::Rgb,
             _ => ColorSpace::Any,

@@ -51,6 +51,12 @@ pub(super) fn read(layout: &Layout<'_>, jpegs: &jpeg::Decoder, conditions: Condi
             header.width, header.height, header.channels, layout.width, layout.height, layout.samples
         )));
     }
+    if header.bit_depth != 8 {
+        return Err(Error::invalid(format!(
+            "damaged: a JPEG with samples of {} bits, expected 8",
+            header.bit_depth
+        )));
+    }
     let info = header.as_stored(Format::Jpeg);
     // libtiff replicates their chroma.
     let options = DecodeOptions { color, smooth_chroma: false, ..DecodeOptions::default() };
