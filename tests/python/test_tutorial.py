@@ -235,6 +235,50 @@ def test_hdf5_and_parquet(here, monkeypatch):
     )
 
 
+def dicom(path, syntax, files, photometric, bits):
+    """A DICOM file with these pictures in it."""
+    pydicom, encaps = pytest.importorskip("pydicom"), pytest.importorskip("pydicom.encaps")
+    tags = pydicom.Dataset()
+    tags.file_meta = pydicom.dataset.FileMetaDataset()
+    tags.file_meta.TransferSyntaxUID = pydicom.uid.UID(syntax)
+    tags.file_meta.MediaStorageSOPClassUID = pydicom.uid.SecondaryCaptureImageStorage
+    tags.file_meta.MediaStorageSOPInstanceUID = tags.SOPInstanceUID = pydicom.uid.generate_uid()
+    tags.SOPClassUID = pydicom.uid.SecondaryCaptureImageStorage
+    tags.PhotometricInterpretation, tags.NumberOfFrames = photometric, len(files)
+    tags.SamplesPerPixel = 1 if photometric.startswith("MONO") else 3
+    tags.Rows, tags.Columns, tags.PixelRepresentation = 21, 29, 0
+    tags.BitsStored, tags.HighBit, tags.BitsAllocated = bits, bits - 1, 8 if bits <= 8 else 16
+    tags.PixelData = encaps.encapsulate(files)
+    tags["PixelData"].VR = "OB"
+    tags.save_as(path, enforce_file_format=True)
+
+
+def test_dicom(here):
+    names = run_page("dicom")
+    stored = np.load(ROOT / "tests" / "data" / "decode" / "deep.npz")
+    for syntax, photometric, bits, files in (
+        (57, "MONOCHROME2", 12, ["sof3_12_gray", "sof3_12_gray"]),
+        (70, "MONOCHROME2", 16, ["sof3_16_psv1", "sof3_16_rst"]),
+        (57, "RGB", 8, ["sof3_8_rgb"]),
+        (57, "RGB", 8, ["sof3_apart"]),
+        (51, "MONOCHROME2", 12, ["jpeg12_gray"]),
+        (51, "YBR_FULL_422", 12, ["jpeg12_422"]),
+    ):
+        dicom("a.dcm", f"1.2.840.10008.1.2.4.{syntax}", [stored[name].tobytes() for name in files], photometric, bits)
+        for values, name in zip(names["stored_values"]("a.dcm"), files, strict=True):
+            off = np.abs(values.astype(int) - stored[f"{name}_samples"]).max()
+            assert off <= (1 if name.startswith("jpeg12") else 0), (name, off)
+    # What a lossless file's colours are, its tags say: the same file with another word has other colours.
+    file = stored["sof3_8_rgb"].tobytes()
+    dicom("a.dcm", "1.2.840.10008.1.2.4.57", [file], "YBR_FULL", 8)
+    (values,) = names["stored_values"]("a.dcm")
+    luma, blue, red = (stored["sof3_8_rgb_samples"][..., i].astype(float) for i in range(3))
+    rgb = np.stack(
+        [luma + 1.402 * (red - 128), luma - 0.344 * (blue - 128) - 0.714 * (red - 128), luma + 1.772 * (blue - 128)], -1
+    )
+    assert np.abs(values - rgb.clip(0, 255)).max() <= 1
+
+
 def test_ray(images):
     pytest.importorskip("ray.data")
     Path("program.py").write_text("".join(blocks("guides/training/ray.md", "python")))
