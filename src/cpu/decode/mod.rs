@@ -17,6 +17,8 @@
 //! - Colours become sRGB where [`DecodeOptions::to_srgb`] asks for it; DALI never applies a profile.
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
+//! - JPEGs of 12 bits and all lossless ones are decoded, with samples in the whole range; DALI takes lossless gray and
+//!   RGB of up to 8 bits alone.
 //! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded,
 //!   DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation

@@ -85,9 +85,10 @@ impl Handle {
 
     /// What it said last.
     fn error(&self) -> String {
-        // SAFETY: the instance is ours, and its text ends with a zero and stays until the next call, behind which it
-        // was copied.
-        let text = unsafe { CStr::from_ptr(raw::tj3GetErrorStr(self.raw.as_ptr())) };
+        // SAFETY: the instance is ours.
+        let text = unsafe { raw::tj3GetErrorStr(self.raw.as_ptr()) };
+        // SAFETY: it is a text of the instance, which ends with a zero and stays as it is until the next call.
+        let text = unsafe { CStr::from_ptr(text) };
         text.to_string_lossy().into_owned()
     }
 
@@ -128,17 +129,23 @@ impl Handle {
         let pitch = c_int::try_from(pitch).map_err(|_| format!("rows of {pitch} samples"))?;
         let (raw, bytes, length, format) =
             (self.raw.as_ptr(), file.as_ptr(), file.len() as raw::size_t, format as c_int);
-        // SAFETY: for each: the instance is ours, and of the file no more is read than its length says. The same file's
-        // header was read just now with the same factor, so that as many rows and columns are written as were counted,
-        // each with the samples of a pixel of `format`: `room` is all of them.
-        let failed = unsafe {
-            match to {
-                Samples::U8(to) => raw::tj3Decompress8(raw, bytes, length, to.as_mut_ptr(), pitch, format),
-                Samples::U12(to) => raw::tj3Decompress12(raw, bytes, length, to.as_mut_ptr(), pitch, format),
-                Samples::U16(to) => raw::tj3Decompress16(raw, bytes, length, to.as_mut_ptr(), pitch, format),
+        // The same file's header was read just now with the same factor, so that as many rows and columns are written
+        // as were counted, each with the samples of a pixel of `format`: `room` is all of them.
+        let code = match to {
+            Samples::U8(to) => {
+                // SAFETY: the instance is ours; no more is read than `length` says, nor written than `to` has room for.
+                unsafe { raw::tj3Decompress8(raw, bytes, length, to.as_mut_ptr(), pitch, format) }
             }
-        } != 0;
-        if failed { Err(self.error()) } else { Ok(()) }
+            Samples::U12(to) => {
+                // SAFETY: as above.
+                unsafe { raw::tj3Decompress12(raw, bytes, length, to.as_mut_ptr(), pitch, format) }
+            }
+            Samples::U16(to) => {
+                // SAFETY: as above.
+                unsafe { raw::tj3Decompress16(raw, bytes, length, to.as_mut_ptr(), pitch, format) }
+            }
+        };
+        if code == 0 { Ok(()) } else { Err(self.error()) }
     }
 }
 

@@ -7,6 +7,9 @@
 //!             +-------------------+-----------+-------+----------------+   anything rare or odd
 //!                                             v
 //!                                     turbo (libjpeg-turbo), from the file's beginning
+//!                                             |  samples of other than 8 bits, lossless files
+//!                                             v
+//!                                           deep
 //! ```
 //!
 //! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a
