@@ -210,3 +210,30 @@ fn memory_is_told_before_it_is_taken() {
     assert!(needed("sof3_8_rgb") >= 3 * pixels + PICTURES["sof3_8_rgb"].len());
     assert!(needed("jpeg12_prog") >= needed("jpeg12_420") + 2 * 3 * pixels);
 }
+
+/// libjpeg would show memory as it found it where a component has no scan.
+#[test]
+fn a_lossless_file_has_scans_of_all_its_components() {
+    let refused = |bytes: &[u8], part: &str| {
+        let error = decode(&Decoder::new(), bytes, &DecodeOptions::default()).unwrap_err();
+        assert!(error.to_string().contains(part) && error.kind() == ErrorKind::InvalidArg, "{error}");
+    };
+    let whole = &PICTURES["sof3_apart"];
+    let scans: Vec<usize> =
+        (0..whole.len() - 1).filter(|&at| whole[at..].starts_with(&[0xFF, 0xDA])).collect();
+    assert_eq!(scans.len(), 3);
+    refused(&[&whole[..scans[2]], &[0xFF, 0xD9]].concat(), "no scan of the component with the name 3");
+    refused(&[&whole[..scans[1]], &whole[scans[2]..]].concat(), "no scan of the component with the name 2");
+    // An end in front of the last scan ends the file.
+    refused(
+        &[&whole[..scans[2]], &[0xFF, 0xD9], &whole[scans[2]..]].concat(),
+        "no scan of the component with the name 3",
+    );
+    let mut named_alike = whole.clone();
+    let frame = named_alike.windows(2).position(|pair| pair == [0xFF, 0xC3]).unwrap();
+    for component in 0..3 {
+        named_alike[frame + 10 + 3 * component] = 1;
+        named_alike[scans[component] + 5] = 1;
+    }
+    refused(&named_alike, "two components with the name 1");
+}

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::behind::check_components;
 use super::handle;
 use super::header::read_header;
 use super::turbo::{self, quiet_header};
@@ -61,6 +62,7 @@ impl<'a> File<'a> {
             3 => Kind::Rgb,
             _ => Kind::Inks,
         };
+        check_components(bytes)?;
         let has_chroma = read_header(bytes)?.1.has_chroma(job.info.channels);
         let quiet = Cow::Owned(quiet_header(bytes, false)?);
         Ok(Self { bytes, quiet, ask: Ask { kind, ..ask }, bits, has_chroma })

@@ -19,7 +19,7 @@ pub(super) const APP14: u8 = 0xEE;
 pub(super) const APP15: u8 = 0xEF;
 
 /// Whether `marker` starts a frame header. C4, C8 and CC lie between but are tables.
-fn is_frame(marker: u8) -> bool {
+pub(super) fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
 }
 

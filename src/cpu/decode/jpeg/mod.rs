@@ -16,6 +16,7 @@
 //! file. docs/explanation/jpeg-on-cpu.md says how it works and why it is made so.
 
 mod bands;
+mod behind;
 mod bits;
 mod canvas;
 mod coded;

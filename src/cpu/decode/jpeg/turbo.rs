@@ -6,8 +6,9 @@
 
 use turbojpeg::PixelFormat;
 
+use super::behind::reaches_its_end;
 use super::handle::{Handle, Samples, Told};
-use super::header::{APP0, APP2, APP14, APP15, EOI, SOS, Segment, Segments, header, is_adobe};
+use super::header::{APP0, APP2, APP14, APP15, SOS, Segment, Segments, header, is_adobe};
 use super::{Ask, Kind};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -66,8 +67,9 @@ fn warns(outcome: &Told<()>) -> bool {
     outcome.as_ref().is_err_and(|text| WARNINGS.iter().any(|known| text.starts_with(known)))
 }
 
-fn failed(text: String) -> Error {
-    Error::invalid(format!("libjpeg-turbo: {text}"))
+fn failed(mut text: String) -> Error {
+    text.insert_str(0, "libjpeg-turbo: ");
+    Error::invalid(text)
 }
 
 /// A copy whose header makes libjpeg decode the same without a warning: its segments alone, without what stands between
@@ -107,25 +109,4 @@ pub(super) fn quiet_header(bytes: &[u8], colors: bool) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-}
-
-/// Whether an end marker follows the first scan; scans and tables between them are skipped.
-fn reaches_its_end(bytes: &[u8]) -> Result<bool> {
-    let mut segments = Segments::new(bytes);
-    while segments.next()?.marker != SOS {}
-    let mut rest = bytes.get(segments.at..).unwrap_or_default();
-    while let Some(at) = rest.iter().position(|&byte| byte == 0xFF) {
-        rest = &rest[at + 1..];
-        match *rest {
-            [EOI, ..] => return Ok(true),
-            // Data, fill bytes, restarts, and markers that nobody uses.
-            [0..=0xBF | 0xD0..=0xD7 | 0xFF, ..] => {}
-            [_, high, low, ..] => {
-                let length = usize::from(u16::from_be_bytes([high, low]));
-                rest = rest.get(1 + length..).unwrap_or_default();
-            }
-            _ => return Ok(false),
-        }
-    }
-    Ok(false)
 }
