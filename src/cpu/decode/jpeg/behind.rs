@@ -1,5 +1,5 @@
-//! What a JPEG has behind the header of its first scan, as libjpeg walks over it: markers of more scans, and its end. It
-//! must not know what is in scans.
+//! What a JPEG has behind the header of its first scan, as libjpeg walks over it: more scans, and its end. It must not
+//! know what is in scans.
 
 use super::header::{EOI, SOS, Segment, Segments, is_frame};
 use crate::error::{Error, Result};
