@@ -136,6 +136,12 @@ pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mu
             if across == 0 {
                 return raw.iter().map(|&sample| i32::from(sample) << (15 - depth)).collect();
             }
+            if over_width == 2 * columns {
+                let mut doubled = vec![0; 2 * columns];
+                double(&raw[..columns], depth, &mut doubled);
+                doubled.truncate(width);
+                return doubled;
+            }
             let mix = |&(a, b, part): &(usize, usize, i32)| {
                 (i32::from(raw[a]) * ((1 << 14) - part) + i32::from(raw[b]) * part) >> (depth - 1)
             };
@@ -198,6 +204,29 @@ pub(super) fn to_levels(
     }
 }
 
+/// A row of chroma of which each sample is for two pixels, in 15 bits: a pixel lies three times as far from one sample
+/// as from the other.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn double(samples: &[u16], depth: u32, out: &mut [i32]) {
+    let pair = |before: u16, here: u16, behind: u16| {
+        let [before, here, behind] = [before, here, behind].map(|sample| i32::from(sample) << 12);
+        [(before + 3 * here) >> (depth - 1), (3 * here + behind) >> (depth - 1)]
+    };
+    let pairs = out.as_chunks_mut::<2>().0;
+    let inner = pairs.get_mut(1..).unwrap_or_default();
+    for (pair_out, near) in inner.iter_mut().zip(samples.windows(3)) {
+        *pair_out = pair(near[0], near[1], near[2]);
+    }
+    // Beyond the ends their samples go on.
+    let last = samples.len().saturating_sub(1);
+    for at in [0, last] {
+        let sample = |at: usize| samples.get(at).copied().unwrap_or_default();
+        if let Some(to) = pairs.get_mut(at) {
+            *to = pair(sample(at.saturating_sub(1)), sample(at), sample((at + 1).min(last)));
+        }
+    }
+}
+
 /// Chroma between two rows, as its distance from gray in 2^-9 of a level.
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn mix_rows(first: &[i32], second: &[i32], part: i32, out: &mut [i32]) {
@@ -208,15 +237,17 @@ fn mix_rows(first: &[i32], second: &[i32], part: i32, out: &mut [i32]) {
 
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn convert(luma: &[u16], chroma: [&[i32]; 2], shift: u32, factors: Factors, out: &mut [u8]) {
-    let level = |value: i32| (value >> 22).clamp(0, 255) as u8;
+    // Half of the sum, which may have one bit too many.
+    let sum = |a: i32, b: i32| (a >> 1) + (b >> 1) + (a & b & 1);
+    let level = |y: i32, chroma: i32| (sum(y, chroma) >> 21).clamp(0, 255) as u8;
     for (((to, &y), &blue), &red) in
         out.as_chunks_mut::<3>().0.iter_mut().zip(luma).zip(chroma[0]).zip(chroma[1])
     {
         let y = (((i32::from(y) << shift) * 4) - factors.black) * factors.luma + (1 << 21);
         *to = [
-            level(y.saturating_add(red * factors.red_of_red)),
-            level(y.saturating_add(red * factors.green_of_red).saturating_add(blue * factors.green_of_blue)),
-            level(y.saturating_add(blue * factors.blue_of_blue)),
+            level(y, red * factors.red_of_red),
+            level(y, red * factors.green_of_red + blue * factors.green_of_blue),
+            level(y, blue * factors.blue_of_blue),
         ];
     }
 }
@@ -279,6 +310,20 @@ mod tests {
         // Centres of chroma at 3/4 and 9/4 of three pixels, or at 1 and 3.
         assert_eq!(red(true), [0, 38, 128]);
         assert_eq!(red(false), [0, 0, 83]);
+    }
+
+    #[test]
+    fn doubled_rows_are_those_of_places() {
+        for (columns, depth) in [(1_usize, 8), (2, 8), (3, 10), (33, 12)] {
+            let samples: Vec<u16> = (0..columns).map(|x| (x * 977 % (1 << depth)) as u16).collect();
+            let mut found = vec![0; 2 * columns];
+            double(&samples, depth, &mut found);
+            let expected = (0..2 * columns).map(|x| {
+                let (a, b, part) = between(x, columns, 2 * columns, 14);
+                (i32::from(samples[a]) * ((1 << 14) - part) + i32::from(samples[b]) * part) >> (depth - 1)
+            });
+            assert!(found.into_iter().eq(expected), "{columns} columns of {depth} bits");
+        }
     }
 
     #[test]

@@ -31,4 +31,5 @@ mod sound;
 mod tiff;
 mod turned;
 mod video;
+mod video_ffmpeg;
 mod video_limits;

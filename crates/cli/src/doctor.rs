@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gesso::cpu::decode::Vectors;
+use gesso::cpu::video::Ffmpeg;
 use gesso::error::Result;
 use gesso::gpu::{self, Gpu, Library};
 use serde_json::json;
@@ -64,7 +65,8 @@ fn lacking(what: &'static str, state: State, found: impl Into<String>, mend: imp
 
 /// Runs the command. It fails when something is broken; what is merely absent is no failure.
 pub(crate) fn doctor(options: &Options) -> Result<Exit> {
-    let mut findings = vec![good("gesso", concat!("version ", env!("CARGO_PKG_VERSION"))), processor()];
+    let mut findings =
+        vec![good("gesso", concat!("version ", env!("CARGO_PKG_VERSION"))), processor(), ffmpeg()];
     findings.extend(devices());
     findings.extend([
         python(&options.python),
@@ -106,6 +108,22 @@ fn processor() -> Finding {
         );
     }
     good("processor", format!("{threads} threads, JPEGs are decoded with {}", vectors.name()))
+}
+
+/// What decodes videos on the host beside Gesso's own decoders.
+fn ffmpeg() -> Finding {
+    match Ffmpeg::find() {
+        Ffmpeg::Used(found) => good("FFmpeg", found),
+        Ffmpeg::Absent(why) => lacking(
+            "FFmpeg",
+            State::Absent,
+            why,
+            "videos are decoded by Gesso's own decoders, MPEG-4 Part 2 by none; GESSO_FFMPEG names a folder",
+        ),
+        Ffmpeg::Refused(why) => {
+            lacking("FFmpeg", State::Broken, why, "install FFmpeg 5 to 8, or set GESSO_FFMPEG to off")
+        }
+    }
 }
 
 /// The driver, devices, and the libraries that are needed on them.

@@ -19,6 +19,8 @@ pub struct Budget<'w> {
     pixels: AtomicU64,
     memory: Memory<'w>,
     watch: Watch<'w>,
+    /// Whether Gesso's own decoders are used in any case.
+    is_by_own: bool,
 }
 
 /// What a decoder may hold.
@@ -42,6 +44,7 @@ impl Budget<'static> {
             pixels: AtomicU64::new(pixels),
             memory: Memory::Most(usize::MAX),
             watch: Watch::new(&NoDeadline, None),
+            is_by_own: false,
         }
     }
 }
@@ -50,7 +53,7 @@ impl<'w> Budget<'w> {
     /// The whole of it for as long as `watch` says.
     pub fn while_waiting(watch: Watch<'w>) -> Self {
         let pixels = AtomicU64::new(limits::MAX_VIDEO_DECODED_PIXELS);
-        Self { pixels, memory: Memory::Most(usize::MAX), watch }
+        Self { pixels, memory: Memory::Most(usize::MAX), watch, is_by_own: false }
     }
 
     /// The same for decoders that may hold `most` bytes each.
@@ -63,6 +66,16 @@ impl<'w> Budget<'w> {
     #[must_use]
     pub fn counted_by(self, counted: &'w Counted) -> Self {
         Self { memory: Memory::Counted(counted), ..self }
+    }
+
+    /// The same for Gesso's own decoders, also where there is an FFmpeg.
+    #[must_use]
+    pub fn by_own_decoders(self) -> Self {
+        Self { is_by_own: true, ..self }
+    }
+
+    pub(super) fn is_by_own(&self) -> bool {
+        self.is_by_own
     }
 
     /// Pays for a frame of `size`, which is expected to take `time`. Comes before it is decoded.

@@ -3,7 +3,7 @@
 use super::budget::{Budget, Cost};
 use super::decoder::{VideoDecoder, check_size};
 use super::track::{Codec, Packet, Track};
-use super::{av1, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
+use super::{av1, ffmpeg, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
 use crate::cpu::formats::Format;
 use crate::error::{Error, Result};
 
@@ -27,6 +27,9 @@ pub(super) fn format(codec: Codec) -> Format {
 /// When the container's configuration or the packet make no sense; of a codec that only devices decode; more than is
 /// left of `budget`.
 pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Result<Box<dyn VideoDecoder>> {
+    if let Some(decoder) = ffmpeg::decoder(track, first, budget)? {
+        return Ok(decoder);
+    }
     Ok(match track.codec {
         Codec::H264 => Box::new(h264::Decoder::new(&track.config, first, budget)?),
         Codec::H265 => Box::new(h265::Decoder::new(&track.config, first, budget)?),
@@ -36,7 +39,7 @@ pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Resul
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
         Codec::Mpeg4 => {
             return Err(Error::unsupported(
-                "MPEG-4 Part 2 is decoded by the video engines of a GPU alone, which are not there or do not decode this video",
+                "MPEG-4 Part 2 is decoded by an installed FFmpeg or by the video engines of a GPU alone: neither takes this video",
             ));
         }
     })
@@ -45,6 +48,7 @@ pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Resul
 /// Bytes of memory that a decoder for `track`, whose first packet is `first`, takes at most. 0 where its parameters
 /// make no sense, as decoding says.
 pub(super) fn needs(track: &Track, first: &[u8]) -> usize {
+    let by_ffmpeg = ffmpeg::needs(track, first).and_then(Result::ok).unwrap_or(0);
     let needs = match track.codec {
         Codec::H264 => h264::needs(&track.config, first),
         Codec::H265 => h265::needs(&track.config, first),
@@ -55,11 +59,14 @@ pub(super) fn needs(track: &Track, first: &[u8]) -> usize {
         Codec::Mjpeg => mjpeg::needs(first).map(|needs| 2 * (needs + first.len())),
         Codec::Mpeg4 => Ok(0),
     };
-    needs.unwrap_or(0)
+    needs.unwrap_or(0).max(by_ffmpeg)
 }
 
 /// What decoding takes.
 pub(super) fn cost(codec: Codec) -> Cost {
+    if ffmpeg::decodes(codec) {
+        return ffmpeg::COST;
+    }
     match codec {
         Codec::H264 => h264::COST,
         Codec::H265 => h265::COST,

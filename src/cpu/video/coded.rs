@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::nal::{self, Framing};
 use super::track::Codec;
-use super::{Budget, Video, Wanted, av1, mpeg4, vp8, vp9};
+use super::{Budget, Video, Wanted, av1, ffmpeg, mpeg4, vp8, vp9};
 use crate::cpu::yuv::{Color, Factors, Matrix};
 use crate::error::{Context, Error, Result};
 
@@ -74,7 +74,7 @@ impl<'v> Video<'v> {
 
     /// Whether the host has a decoder of its codec.
     pub fn is_for_hosts(&self) -> bool {
-        self.track.codec != Codec::Mpeg4
+        self.track.codec != Codec::Mpeg4 || ffmpeg::decodes(self.track.codec)
     }
 
     /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on,

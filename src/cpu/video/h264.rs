@@ -55,7 +55,7 @@ fn error(error: DecodeError) -> Error {
 }
 
 /// A unit, as the crate takes it.
-fn parsed(unit: &[u8]) -> Option<NalUnit<'_>> {
+pub(super) fn parsed(unit: &[u8]) -> Option<NalUnit<'_>> {
     let head = *unit.first().filter(|head| **head & 0x80 == 0)?;
     let (nal_ref_idc, nal_unit_type) = (head >> 5 & 3, NalUnitType::from(head & 0x1F));
     Some(NalUnit { nal_ref_idc, nal_unit_type, rbsp: nal::unescape(unit, 1) })
@@ -63,7 +63,7 @@ fn parsed(unit: &[u8]) -> Option<NalUnit<'_>> {
 
 /// The units of parameters in the configuration that a container holds, and how the units of its packets are told
 /// apart.
-fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
+pub(super) fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
     let (units, framing) = nal::configuration(Codec::H264, config)?;
     match framing {
         Framing::Lengths(3) => Err(Error::invalid("H.264: lengths of units in 3 bytes, expected 1, 2 or 4")),
@@ -72,7 +72,7 @@ fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
 }
 
 /// What parameters say of pictures.
-fn info(unit: &NalUnit<'_>) -> Result<SpsInfo> {
+pub(super) fn info(unit: &NalUnit<'_>) -> Result<SpsInfo> {
     let info = parse_sps_info(unit).map_err(error)?;
     check_size([info.coded_width as usize, info.coded_height as usize])?;
     Ok(info)
@@ -250,7 +250,7 @@ pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
 }
 
 /// How large the first pictures are.
-fn shape(config: &[u8], first: &[u8]) -> Result<Shape> {
+pub(super) fn shape(config: &[u8], first: &[u8]) -> Result<Shape> {
     let shape = Kept::default().parameters(&parameters(config, first)?)?;
     shape.ok_or_else(|| Error::internal("no parameters of H.264"))
 }

@@ -40,7 +40,11 @@ pub(super) struct Shape {
     /// Bytes of the samples of a macroblock.
     samples: usize,
     /// Whether fields of a frame may be kept beside it.
-    has_fields: bool,
+    pub(super) has_fields: bool,
+    /// Columns and rows as they are decoded.
+    pub(super) coded: [usize; 2],
+    /// Whether numbers of pictures may be left out.
+    pub(super) has_gaps: bool,
     /// Frames that others are made from.
     pub(super) references: usize,
 }
@@ -60,6 +64,8 @@ impl Shape {
             macroblocks,
             samples: (SAMPLES + chroma) * depth,
             has_fields: fields == 2,
+            coded: [width, height],
+            has_gaps: sps.gaps_in_frame_num_value_allowed_flag,
             references: usual.max(sps.max_num_ref_frames as usize),
         })
     }

@@ -1,12 +1,12 @@
 //! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a
-//! container; in H.264, H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 is taken apart for devices. It must not
+//! container; in H.264, H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 for devices and FFmpeg alone. It must not
 //! know operators: bytes and numbers of frames in, pixels out.
 //!
 //! ```text
 //! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
 //!                                      |  which frames: from which key frame to which packet
 //!                                      v
-//!         h264, h265, vp8, vp9, av1, mjpeg (VideoDecoder) -> Picture -> color -> RGB          `Video::decode`
+//!         h264, h265, vp8, vp9, av1, mjpeg, ffmpeg (VideoDecoder) -> Picture -> color -> RGB  `Video::decode`
 //!                                      ^
 //! pieces -> mp4_pieces, matroska, raw_pieces: packets as they come                            `Growing`
 //! ```
@@ -25,6 +25,7 @@ mod container;
 mod cursor;
 mod decoder;
 mod decoding;
+mod ffmpeg;
 mod file;
 mod growing;
 mod h264;
@@ -60,6 +61,7 @@ pub use super::yuv::Factors;
 pub use budget::Budget;
 pub use coded::{Coded, Coding};
 pub use cursor::{Cursor, Sequences};
+pub use ffmpeg::Ffmpeg;
 pub use file::File;
 pub use growing::Growing;
 pub use padding::Padding;

@@ -1,5 +1,5 @@
 //! MPEG-4 Part 2 (ISO/IEC 14496-2), as far as it is read without a decoder: sizes, colours, which frames need no
-//! others, and in which order they are shown. The host has no decoder of it.
+//! others, and in which order they are shown. Gesso has no decoder of it.
 
 use std::ops::Range;
 

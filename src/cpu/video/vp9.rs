@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };
 
 /// References that a stream may hold.
-const SLOTS: usize = 8;
+pub(super) const SLOTS: usize = 8;
 /// Frames beside them: the one at work, and two whose memory is used again.
-const BESIDE: usize = 3;
+pub(super) const BESIDE: usize = 3;
 
 /// The number of the colour space that is no luma and chroma.
 const RGB: u32 = 7;
@@ -30,14 +30,20 @@ const BLOCK: usize = 96;
 
 /// How large frames are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape {
-    size: [usize; 2],
+pub(super) struct Shape {
+    pub(super) size: [usize; 2],
     /// Whether chroma has half as many columns and rows.
     halved: [u32; 2],
 }
 
 pub(super) struct Decoder {
     inner: Vp9Decoder,
+    follower: Follower,
+    ready: VecDeque<Decoded>,
+}
+
+/// What headers say, one frame after the other.
+pub(super) struct Follower {
     /// Sizes of the pictures that later ones may refer to.
     references: [(u32, u32); SLOTS],
     /// By which frame each of them was made.
@@ -45,10 +51,9 @@ pub(super) struct Decoder {
     frames: u64,
     /// How the frames are made of luma and chroma.
     halved: [u32; 2],
-    full_range: bool,
+    pub(super) full_range: bool,
     /// The first frame's; larger ones are an error.
-    first: Shape,
-    ready: VecDeque<Decoded>,
+    pub(super) first: Shape,
 }
 
 struct Decoded {
@@ -75,7 +80,7 @@ impl Shape {
     }
 
     /// Bytes of so many frames, and of `ready` ones as they are shown.
-    fn held(&self, frames: usize, ready: usize) -> usize {
+    pub(super) fn held(&self, frames: usize, ready: usize) -> usize {
         let [width, height] = self.size;
         let work = width.div_ceil(8) * height.div_ceil(8) * BLOCK;
         frames * self.bytes() + work + ready * 6 * width * height
@@ -86,7 +91,7 @@ impl Shape {
 ///
 /// # Errors
 /// An index of frames that are not there.
-fn frames(packet: &[u8]) -> Result<Vec<&[u8]>> {
+pub(super) fn frames(packet: &[u8]) -> Result<Vec<&[u8]>> {
     let Some(index) = index(packet) else { return Ok(vec![packet]) };
     let wrong = || damaged("VP9: an index of frames that are not in their packet");
     let (mut rest, mut found) = (packet, Vec::with_capacity(index.len()));
@@ -141,19 +146,17 @@ fn full_range(frame: &[u8], header: &FrameHeader) -> bool {
     frame.get(at / 8).is_some_and(|byte| byte << (at % 8) & 0x80 != 0)
 }
 
-impl Decoder {
-    /// A decoder of a stream that begins with packet `first`.
+impl Follower {
+    /// Of a stream that begins with packet `first`.
     pub(super) fn new(first: &[u8]) -> Result<Self> {
         let first = shape(first)?;
         Ok(Self {
-            inner: Vp9Decoder::new(),
             references: [(0, 0); SLOTS],
             made_by: [0; SLOTS],
             frames: 0,
             halved: first.halved,
             full_range: false,
             first,
-            ready: VecDeque::new(),
         })
     }
 
@@ -165,32 +168,70 @@ impl Decoder {
         made_by.iter().filter(|frame| **frame > 0).count()
     }
 
-    /// Pays for a frame, whose header says what becomes of the references.
-    fn pay(&mut self, frame: &[u8], header: &FrameHeader, budget: &Budget<'_>) -> Result<()> {
+    /// The header of the next frame.
+    pub(super) fn header(&self, frame: &[u8]) -> Result<FrameHeader> {
+        header(frame, &self.references)
+    }
+
+    fn shape(&self, header: &FrameHeader) -> Shape {
+        let is_new = header.key_frame || header.intra_only;
+        let halved = if is_new { [header.subsampling_x, header.subsampling_y] } else { self.halved };
+        Shape { size: [header.width as usize, header.height as usize], halved }
+    }
+
+    /// Columns and rows of a frame that takes more memory than the first one.
+    pub(super) fn larger(&self, header: &FrameHeader) -> Option<[usize; 2]> {
+        let shape = self.shape(header);
+        (!header.show_existing_frame && shape.bytes() > self.first.bytes()).then_some(shape.size)
+    }
+
+    /// Pays for a frame that is decoded next, whose header says what becomes of the references.
+    pub(super) fn follow(
+        &mut self,
+        frame: &[u8],
+        header: &FrameHeader,
+        cost: Cost,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
         if header.show_existing_frame {
             return budget.part(self.first.bytes());
         }
-        if header.key_frame || header.intra_only {
-            self.halved = [header.subsampling_x, header.subsampling_y];
-        }
-        let size = [header.width as usize, header.height as usize];
-        let shape = Shape { size, halved: self.halved };
-        if shape.bytes() > self.first.bytes() {
-            let ([width, height], [first_width, first_height]) = (size, self.first.size);
-            return Err(Error::unsupported(format!(
-                "a frame of {width} x {height} pixels in a video of {first_width} x {first_height}"
-            )));
-        }
-        budget.hold(self.first.held(self.kept() + BESIDE, self.ready.len() + 2))?;
+        let shape = self.shape(header);
+        self.halved = shape.halved;
         budget.part(shape.bytes())?;
-        budget.frame(size, COST.of(size, frame.len()))?;
+        budget.frame(shape.size, cost.of(shape.size, frame.len()))?;
         self.frames += 1;
         let refreshed = if header.key_frame { 0xFF } else { header.refresh_frame_flags };
         let slots = self.references.iter_mut().zip(&mut self.made_by).enumerate();
         for (_, (reference, made_by)) in slots.filter(|(slot, _)| refreshed & 1 << slot != 0) {
             (*reference, *made_by) = ((header.width, header.height), self.frames);
         }
+        if header.key_frame {
+            self.full_range = full_range(frame, header);
+        }
         Ok(())
+    }
+}
+
+impl Decoder {
+    /// A decoder of a stream that begins with packet `first`.
+    pub(super) fn new(first: &[u8]) -> Result<Self> {
+        Ok(Self { inner: Vp9Decoder::new(), follower: Follower::new(first)?, ready: VecDeque::new() })
+    }
+
+    /// Pays for a frame.
+    fn pay(&mut self, frame: &[u8], header: &FrameHeader, budget: &Budget<'_>) -> Result<()> {
+        let follower = &mut self.follower;
+        if let Some([width, height]) = follower.larger(header) {
+            let [first_width, first_height] = follower.first.size;
+            return Err(Error::unsupported(format!(
+                "a frame of {width} x {height} pixels in a video of {first_width} x {first_height}"
+            )));
+        }
+        if !header.show_existing_frame {
+            budget.hold(follower.first.held(follower.kept() + BESIDE, self.ready.len() + 2))?;
+        }
+        follower.follow(frame, header, COST, budget)
     }
 }
 
@@ -199,15 +240,12 @@ impl VideoDecoder for Decoder {
         let mut shown = None;
         // Each by itself, as the crate would take a packet apart in a way of its own.
         for frame in frames(packet)? {
-            let header = header(frame, &self.references)?;
+            let header = self.follower.header(frame)?;
             self.pay(frame, &header, budget)?;
-            if header.key_frame {
-                self.full_range = full_range(frame, &header);
-            }
             self.inner.push(frame, Some(place as i64)).map_err(error)?;
             match self.inner.next_frame() {
                 // Of several layers the last one is meant.
-                Ok(frame) => shown = Some(Decoded { frame, full_range: self.full_range }),
+                Ok(frame) => shown = Some(Decoded { frame, full_range: self.follower.full_range }),
                 // It is not shown.
                 Err(Cause::Again) => {}
                 Err(cause) => return Err(error(cause)),
@@ -226,8 +264,9 @@ impl VideoDecoder for Decoder {
     }
 
     fn held(&self) -> usize {
-        let frames = if self.frames == 0 { 0 } else { self.kept() + BESIDE };
-        self.first.held(frames, self.ready.len())
+        let follower = &self.follower;
+        let frames = if follower.frames == 0 { 0 } else { follower.kept() + BESIDE };
+        follower.first.held(frames, self.ready.len())
     }
 }
 

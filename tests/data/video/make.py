@@ -7,8 +7,10 @@ plain numpy. FFmpeg's frames of Motion JPEG come from another transform than lib
 compare them with DALI. MPEG-4 Part 2 leaves the transform to decoders, too: of it there are the means of blocks.
 """
 
+import io
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -276,6 +278,24 @@ def describe(path):
     return {"size": [frames[0].width, frames[0].height], "frames": len(frames), "sums": sums}
 
 
+def clip_to_try_with():
+    """What the library tries an FFmpeg with: five frames in two slices each, and no messages between them."""
+    options = "slices=2:bframes=1:b-adapt=0:keyint=5:scenecut=0:threads=1:ref=2:weightp=0"
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    out = io.BytesIO()
+    with av.open(out, "w", format="h264") as file:
+        stream = file.add_stream("libx264", rate=25, options={"crf": "30", "x264-params": options})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for i in range(5):
+            pixels = np.stack([x * 5 + i * 9, y * 7 + x + i * 5, x * y // 8 + i * 20], -1) % 256
+            frame = av.VideoFrame.from_ndarray(pixels.astype(np.uint8), format="rgb24").reformat(format="yuv420p")
+            frame.pts, frame.time_base = i, Fraction(1, 25)
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode())
+    units = [unit for unit in re.split(b"\0\0\0?\1", out.getvalue()) if unit]
+    return b"".join(b"\0\0\1" + unit for unit in units if unit[0] & 31 in (1, 5, 7, 8))
+
+
 def main():
     encode("h264.mp4", "libx264", X264)
     encode("h264_open.mp4", "libx264", X264 | {"x264-params": "scenecut=0:open_gop=1"}, frames=18)
@@ -339,6 +359,7 @@ def main():
     for ending in ("mp4", "mkv", "avi"):
         encode(f"mpeg4/mpeg4.{ending}", "mpeg4", {"g": "5", "bf": "2", "qscale": "3"}, size=(176, 144))
     (HERE / "mpeg4/blocks.json").write_text(json.dumps(blocks(HERE / "mpeg4/mpeg4.mp4")) + "\n")
+    (HERE.parents[2] / "src/cpu/video/ffmpeg/clip.h264").write_bytes(clip_to_try_with())
     for folder in (HERE, HERE / "engines"):
         clips = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix not in (".py", ".json"))
         lines = ",\n".join(f"{json.dumps(path.name)}: {json.dumps(describe(path))}" for path in clips)
