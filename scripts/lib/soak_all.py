@@ -17,7 +17,7 @@ import numpy as np
 import soak_report
 import tritonclient.grpc as triton
 from soak import Look, growth
-from soak_features import KINDS, THREADS, Asker, Right, Wrong, arguments_of, total, write_repository
+from soak_features import KINDS, PATIENCE_SECONDS, THREADS, Asker, Right, Wrong, arguments_of, total, write_repository
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server")]
@@ -75,9 +75,9 @@ class Everything:
             self.guarded(self.look, time.monotonic() - began)
         self.over.set()
         for thread in threads:
-            thread.join(120)
+            thread.join(PATIENCE_SECONDS)
             if thread.is_alive():
-                self.fault("a request has no answer after 120 s")
+                self.fault(f"a request has no answer after {PATIENCE_SECONDS} s")
 
     def fault(self, text):
         with self.lock:

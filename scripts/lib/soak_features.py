@@ -35,8 +35,11 @@ SPOILT = IMAGES[0][:, :400]
 TWO = cases("pipelines")["two_outputs"]
 # A request for a large picture is cancelled within this time.
 CANCEL_SECONDS = 0.1
-# One sequence in so many is left without its end, and is over for the server after this long.
-LEFT_SEQUENCES, IDLE_SECONDS = 200, 5
+# How long the server or a client may take for a request, on a machine on which others take all cores and all memory.
+PATIENCE_SECONDS = 600
+# A sequence is left without its end so often, and is over for the server after this long: so none waits for a place
+# among the four of `direct` until it is over itself.
+LEFT_SECONDS, IDLE_SECONDS = 130, 120
 # One request in so many is traced, so many of them go into a file.
 TRACE_RATE, TRACES_A_FILE = 20, 50
 RECORDS = 1_000_000
@@ -107,6 +110,7 @@ def arguments_of(folder):
         "--metrics-config=summary_latencies=true",
         f"--backend-config=gesso,record_folder={folder}/records",
         "--backend-config=gesso,log_format=json",
+        f"--backend-config=gesso,max_request_ms={1_000 * PATIENCE_SECONDS}",
     ]
 
 
@@ -144,8 +148,11 @@ class Asker:
         self.soak, self.right, self.host = soak, soak.right, soak.host
         self.draw = random.Random(number)
         self.client = Client(("grpc", "http")[number % 2], soak.server)
+        if number % 2:
+            patience = {"connection_timeout": PATIENCE_SECONDS, "network_timeout": PATIENCE_SECONDS}
+            self.client.connected = self.client.api.InferenceServerClient(soak.server.http_url, **patience)
         self.grpc = triton.InferenceServerClient(soak.server.grpc_url)
-        self.region = None
+        self.region, self.leaves_at = None, 0.0
 
     def close(self):
         """By the thread that asked: a client over HTTP belongs to it."""
@@ -212,7 +219,9 @@ class Asker:
 
     def sequences(self):
         model, number, count = self.draw.choice(["told", "direct"]), next(Asker.numbers), self.draw.randint(2, 5)
-        left = self.draw.randrange(LEFT_SEQUENCES) == 0
+        left = time.monotonic() > self.leaves_at
+        if left:
+            self.leaves_at = time.monotonic() + LEFT_SECONDS
         for i in range(count):
             row, ends = self.row(), i == count - 1 and not left
             options = {"sequence_id": number, "sequence_start": i == 0, "sequence_end": ends}
@@ -274,7 +283,7 @@ class Asker:
         )
         if not ended.wait(self.draw.random() * CANCEL_SECONDS):
             call.cancel()
-        if not ended.wait(60):
+        if not ended.wait(PATIENCE_SECONDS):
             raise Wrong("a cancelled request has no outcome")
         (answer, error) = found[0]
         if error is not None:
@@ -319,7 +328,7 @@ class Asker:
         )
         request = head + body
         where, port = self.soak.server.http_url.split(":")
-        with socket.create_connection((where, int(port)), timeout=60) as connection:
+        with socket.create_connection((where, int(port)), timeout=PATIENCE_SECONDS) as connection:
             cut = self.draw.choice([len(request), len(request), len(head), len(request) // 2])
             connection.sendall(request[:cut])
             time.sleep(self.draw.choice([0, 0.002, 0.02]))
