@@ -297,13 +297,14 @@ class Asker:
         i, host = self.draw.randrange(2), self.host
         good = [host.url(f"ok/{i}"), host.url(f"to/a?where=/ok/{i}"), host.url(f"tagged/{i}")]
         if self.draw.random() < 0.6:
-            words, address = BUSY_HOST, self.draw.choice(good)
+            words, address = [], self.draw.choice(good)
         elif self.draw.random() < 0.5:
             words, address = ["redirect", "fetch_networks"], host.url(f"to/a?where={self.draw.choice(FORBIDDEN)}")
         else:
             path = self.draw.choice(list(ANSWERS))
-            words, address = [ANSWERS[path] or "address", *BUSY_HOST], host.url(path)
-        answer = self.refused(words, "fetching", {"IMAGE": [address]})
+            words, address = [ANSWERS[path] or "address"], host.url(path)
+        # Where others take the machine, any of them may be late.
+        answer = self.refused([*words, *BUSY_HOST], "fetching", {"IMAGE": [address]})
         if answer is None:
             return "refused"
         if address not in good:
