@@ -14,6 +14,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import resource
 import select
 import subprocess
@@ -35,19 +36,10 @@ MOST_PIXELS = 1 << 27
 LEVELS = 2
 # Larger files are none that tests are made of.
 MOST_BYTES = 20 << 20
-OUTCOMES = (
-    "equal",
-    "within two levels",
-    "luma within two levels",
-    "differ",
-    "not compared",
-    "refused by both",
-    "refused by Gesso only",
-    "decoded by Gesso only",
-)
+WITHIN = ("equal", "within two levels", "luma within two levels")
+REFUSED = ("refused by both", "refused by Gesso only", "decoded by Gesso only")
+OUTCOMES = (*WITHIN, "differ", "not compared", *REFUSED)
 NOTABLE = ("differ", "refused by Gesso only")
-# With these nobody has to be asked any more.
-SETTLED = ("equal", "within two levels", "luma within two levels")
 AVIF, HEIC = (b"avif", b"avis"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"mif2", b"msf1")
 # By how a file begins. What is told by a length or a box in front is in `kind_of`.
 MAGIC = (
@@ -312,13 +304,13 @@ class Bench:
     def outcome(self, path, kind):
         """What became of one file."""
         found = self.beside("referees", self.referees.ask(path=str(path), kind=kind), path, kind)
-        if found.name in SETTLED or self.dali is None:
+        if found.name in WITHIN or self.dali is None:
             return found
         told = self.dali.ask(path=str(path), sound=kind in SOUNDS)
         if "made" not in told:
             return found._replace(words=f"{found.words}; DALI refuses")
         other = self.beside("dali", told, path, kind)
-        if other.name in SETTLED or "refused by both" == found.name or "decoded by Gesso only" == found.name:
+        if other.name in WITHIN or "refused by both" == found.name or "decoded by Gesso only" == found.name:
             return other
         words = "DALI decodes" if "refused" in other.name else f"DALI: {other.words}"
         return found._replace(words=f"{found.words}; {words}")
@@ -388,9 +380,10 @@ def write(path, found, folder):
         "# Real files of other projects",
         "",
         "Made by `scripts/lib/file_collections.py`; not edited by hand. Public test files, among them broken ones, decoded by",
-        "Gesso and by Pillow (with pillow-heif and pillow-jxl-plugin), tifffile, soundfile and PyAV. Equal is equal to one of",
-        f"these in every sample. Lossy files may be {LEVELS} levels away; where AVIF and HEIC have less chroma than luma, which",
-        "is interpolated here and repeated by libheif, luma may. Formats that Gesso does not read are left out.",
+        "Gesso and by its referees: Pillow (with pillow-heif and pillow-jxl-plugin), tifffile, soundfile and PyAV. Where none",
+        "of them agrees, DALI 2.4 was asked, too. Equal is equal to one of these in every sample. Lossy files may be",
+        f"{LEVELS} levels away. Where AVIF and HEIC have less chroma than luma, Gesso interpolates it and libheif repeats it:",
+        "there luma may. Formats that Gesso does not read are left out.",
         "",
         f"| source | kind | files | {' | '.join(OUTCOMES)} |",
         f"| --- | --- |{' --- |' * (len(OUTCOMES) + 1)}",
@@ -403,7 +396,9 @@ def write(path, found, folder):
         lines += ["", f"## {name[0].upper()}{name[1:]}", "", "| file | kind | |", "| --- | --- | --- |"]
         for file, kind, outcome in found:
             if outcome.name == name:
-                words = " ".join(outcome.words.split()).replace("|", "\\|")[:240]
+                words = re.sub(r"operator `\w+` \(`\w+`\): ", "", " ".join(outcome.words.split())).replace("|", "\\|")[
+                    :240
+                ]
                 lines.append(f"| {str(file.relative_to(folder))[-80:]} | {kind} | {words} |")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
