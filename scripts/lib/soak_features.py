@@ -33,8 +33,9 @@ from recorded import cases, write_model  # noqa: E402
 IMAGES = [image[None] for image in CLASSIFY.inputs["IMAGE"]]
 SPOILT = IMAGES[0][:, :400]
 TWO = cases("pipelines")["two_outputs"]
-# A request for a large picture is cancelled within this time.
-CANCEL_SECONDS = 0.1
+# A request for a large picture is cancelled within this time, and so often. Not more often: in 2.51 one of many
+# thousand cancelled calls of gRPC crashes the server itself.
+CANCEL_SECONDS, CANCEL_EACH_SECONDS = 0.1, 2
 # How long the server or a client may take for a request, on a machine on which others take all cores and all memory.
 PATIENCE_SECONDS = 600
 # A sequence is left without its end so often, and is over for the server after this long: so none waits for a place
@@ -275,6 +276,7 @@ class Asker:
 
     def cancellations(self):
         """A large picture, whose request is cancelled sooner or later; its answer may come before."""
+        time.sleep(CANCEL_EACH_SECONDS * self.draw.random() * 2)
         kind, ended, found = self.draw.choice(list(self.soak.large)), threading.Event(), []
         made = triton.InferInput("IMAGE", list(self.soak.large[kind].shape), "UINT8")
         made.set_data_from_numpy(self.soak.large[kind])
