@@ -18,6 +18,7 @@ import soak_report
 import tritonclient.grpc as triton
 from soak import Look, growth
 from soak_features import KINDS, PATIENCE_SECONDS, THREADS, Asker, Right, Wrong, arguments_of, total, write_repository
+from tritonclient.utils import InferenceServerException
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server")]
@@ -91,7 +92,7 @@ class Everything:
         try:
             work(*given)
         except Exception as error:
-            self.fault(f"{work.__name__}: {error!r}")
+            self.fault(f"{work.__name__}: {type(error).__name__}: {error}")
             self.over.set()
 
     def ask(self, kind, ask, number):
@@ -100,7 +101,7 @@ class Everything:
             began = time.perf_counter()
             try:
                 outcome = ask(asker)
-            except Wrong as wrong:
+            except (Wrong, InferenceServerException) as wrong:
                 outcome = "wrong"
                 self.fault(f"{kind}: {wrong}")
             with self.lock:
