@@ -271,7 +271,16 @@ class Asker:
 
     def forget_region(self):
         (name, handle), self.region = self.region, None
-        self.client.connected.unregister_system_shared_memory(name)
+        # The answer may be there a moment before the server has let go of the request.
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                self.client.connected.unregister_system_shared_memory(name)
+                break
+            except InferenceServerException as error:
+                if "currently in use" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
         shm.destroy_shared_memory_region(handle)
 
     def cancellations(self):
