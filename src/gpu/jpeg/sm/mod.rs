@@ -137,8 +137,8 @@ impl Sm {
     }
 
     /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it.
-    /// Those without a scan are left out. It uses the part of `scratch` for the stream with that number, as what is
-    /// recorded behind it there may do again.
+    /// Those without a scan are left out. So many progressive images are in it and in batches that run `beside` it. It
+    /// uses the part of `scratch` for the stream with that number, as what is recorded behind it there may do again.
     ///
     /// # Errors
     /// When there is no memory; internal, when data is missing.
@@ -146,7 +146,7 @@ impl Sm {
         &self,
         recorder: &mut Recorder,
         (scratch, stream): (&mut Scratch, usize),
-        mut batch: Batch<'_>,
+        (mut batch, beside): (Batch<'_>, usize),
         scans: &[(DeviceBytes<'_>, Option<&Scan>)],
     ) -> Result<Recorded> {
         batch.load(scans)?;
@@ -186,7 +186,7 @@ impl Sm {
         recorder.launch(resolve, of_images, &params, &batch.images)?;
         for (kernel, threads, work) in [
             (decode, constants::DECODE_THREADS, &decodes),
-            (progressive, progressive_threads(&batch, recorder.gpu()), &batch.progressive),
+            (progressive, progressive_threads(beside, recorder.gpu()), &batch.progressive),
         ] {
             if !work.is_empty() {
                 recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
@@ -266,12 +266,11 @@ impl Sm {
     }
 }
 
-/// Threads of a block that decodes a progressive image. Of more images than an SM has at a time, blocks of half as many
-/// warps take scans in turn: twice as many images are at work, and each takes a third longer.
-fn progressive_threads(batch: &Batch<'_>, gpu: &Gpu) -> u32 {
+/// Threads of a block that decodes one of so many progressive images. Of more than the SMs have at a time, blocks of
+/// half as many warps take scans in turn: twice as many images are at work, and each takes a third longer.
+fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
     let at_a_time = PROGRESSIVE_BLOCKS * gpu.multiprocessors();
-    let many = batch.progressive.len() > at_a_time;
-    if many { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
+    if images > at_a_time { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
 }
 
 /// Blocks of so many threads that an SM has registers for.

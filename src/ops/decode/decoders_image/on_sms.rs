@@ -138,7 +138,7 @@ impl OnSms {
         });
     }
 
-    /// Records what decodes those that have a scan, with the memory of a stream.
+    /// Records what decodes those that have a scan, with the memory of a stream; see [`Sm::record`].
     ///
     /// # Errors
     /// When there is no memory.
@@ -146,7 +146,7 @@ impl OnSms {
         &self,
         recorder: &mut Recorder,
         scratch: (&mut Scratch, usize),
-        prepared: Option<Batch<'_>>,
+        (prepared, beside): (Option<Batch<'_>>, usize),
         scans: &[(Staged, Option<Scan>)],
     ) -> Result<Option<Recorded>> {
         let Some(prepared) = prepared.filter(|_| scans.iter().any(|(_, scan)| scan.is_some())) else {
@@ -156,7 +156,7 @@ impl OnSms {
             .iter()
             .map(|(place, scan)| Ok((recorder.staged(*place)?, scan.as_ref())))
             .collect::<Result<Vec<_>>>()?;
-        self.sms.record(recorder, scratch, prepared, &scans).map(Some)
+        self.sms.record(recorder, scratch, (prepared, beside), &scans).map(Some)
     }
 
     /// Keeps what to look at after the batch.

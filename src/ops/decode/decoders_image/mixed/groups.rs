@@ -28,6 +28,10 @@ impl Batch<'_, '_, '_> {
         let device = &*self.device;
         let need =
             |image: &&Image<'_>| image.planned.as_ref().map_or(0, |planned| device.sm_bytes(image, planned));
+        let is_progressive = |image: &&&Image<'_>| {
+            image.planned.as_ref().is_some_and(|planned| planned.coded.is_progressive())
+        };
+        let progressive = on_sms.iter().filter(is_progressive).count();
         let groups = groups(&on_sms, bytes, has_room, need, device.speeds.scratch());
         let several = groups.len() > 1;
         let mut memory = Scratch::default();
@@ -53,7 +57,8 @@ impl Batch<'_, '_, '_> {
                 cx.recorder.fork(side)?;
             }
             let scratch = (&mut memory, side);
-            let recorded = self.device.sms.record(cx.recorder, scratch, made.prepared, &made.scans)?;
+            let recorded =
+                self.device.sms.record(cx.recorder, scratch, (made.prepared, progressive), &made.scans)?;
             let (whole, broken): (Vec<_>, Vec<_>) =
                 images.iter().zip(&made.scans).partition(|(_, (_, scan))| scan.is_some());
             self.again.extend(broken.iter().map(|((image, _), _)| *image));
