@@ -85,8 +85,9 @@ def assert_near(files, most=2, usual=0.1, **options):
 @pytest.mark.parametrize("name", ["png_p3", "png_wide", "png_table", "jpeg_p3"])
 @pytest.mark.parametrize("resize", [False, True])
 def test_jpegs(name, resize):
-    # Of a profile with a table of its own, colours at the border of sRGB are as far from LittleCMS's on a CPU.
-    most, usual = (15, 0.5) if name == "png_table" else (2, 0.1)
+    # Between the corners of a profile's own table light bends. Where a colour of sRGB is nearly none, a little light is
+    # many levels.
+    most, usual = (32, 0.5) if name == "png_table" else (2, 0.1)
     assert_near([with_profile(file, profile(name)) for file in pictures()], most, usual, resize=resize)
 
 
