@@ -6,10 +6,8 @@ use gesso::gpu::jpeg::sm::{Coded, Colour, read_file};
 use gesso::gpu::jpeg::{Frame, Header, Picture, Sampling};
 use turbojpeg::Subsamp;
 
+use crate::npz::Npz;
 use crate::pictures::{Recipe, turned};
-
-#[path = "../cpu/npz.rs"]
-mod npz;
 
 /// Recorded files are smaller than what the engines take: say that they are larger. Only the header is looked at.
 fn enlarged(file: &[u8]) -> Vec<u8> {
@@ -23,7 +21,7 @@ fn enlarged(file: &[u8]) -> Vec<u8> {
 }
 
 fn recorded() -> BTreeMap<String, Vec<u8>> {
-    let mut archive = npz::Npz::open(crate::file("tests/data/decode/pictures.npz"));
+    let mut archive = Npz::open(crate::file("tests/data/decode/pictures.npz"));
     archive.names().into_iter().map(|name| (name.clone(), archive.array(&name).1)).collect()
 }
 
@@ -89,7 +87,7 @@ fn recorded_files_are_told_apart() {
 /// Of 12 bits, or lossless: the host decodes them, whatever decoders a device has.
 #[test]
 fn other_bits_and_lossless_files_are_for_the_host() {
-    let mut archive = npz::Npz::open(crate::file("tests/data/decode/deep.npz"));
+    let mut archive = Npz::open(crate::file("tests/data/decode/deep.npz"));
     let answers = |name: &String| name.ends_with("_samples") || name.ends_with("_luma");
     let names: Vec<String> = archive.names().into_iter().filter(|name| !answers(name)).collect();
     assert!(names.len() > 40);

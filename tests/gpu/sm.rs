@@ -85,7 +85,7 @@ fn reduced(file: &[u8], format: Format, smooth: bool, shrink: u32) -> Vec<u8> {
 /// Decodes a batch: pixels, or `None` for an image that the device or the look at its data calls damaged.
 fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let Way { format, cut, smooth, part } = way;
-    let mut sms = Sm::open(gpu, format, smooth).unwrap();
+    let sms = Sm::open(gpu, format, smooth).unwrap();
     let plan = |file| {
         let coded = Coded::read(file).filter(|coded| sms.takes(coded))?;
         let part = part(&coded);
@@ -109,7 +109,7 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
     let placed = places.into_iter().zip(&scans);
     let placed: Vec<_> =
         placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();
-    let report = sms.record(recorder, (&mut Scratch::default(), 0), batch, &placed).unwrap().report;
+    let report = sms.record(recorder, (&mut Scratch::default(), 0), (batch, 0), &placed).unwrap().report;
     // Only pictures with a scan have a place in the report.
     let mut decoded = 0..;
     let mut downloads = scans.iter().zip(&targets).map(|(scan, target)| {

@@ -175,6 +175,11 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Says that there are none that are to be made.
+    pub(super) fn are_made(&mut self) {
+        self.unmade.clear();
+    }
+
     /// Tables that are to be made before the batch is recorded.
     pub(super) fn unmade(&mut self) -> Vec<Unmade<'_, 'a>> {
         let mut wanted = self.unmade.iter().peekable();

@@ -128,12 +128,14 @@ impl Sm {
     pub fn make_tables(&mut self, batch: &mut Batch<'_>, all: impl FnOnce(&mut [Unmade<'_, '_>])) {
         let mut unmade = batch.unmade();
         if unmade.len() > FEW_TABLES {
-            return all(&mut unmade);
+            all(&mut unmade);
+        } else {
+            for unmade in &mut unmade {
+                unmade.make();
+                self.tables.keep(unmade.table, unmade.lookup);
+            }
         }
-        for unmade in &mut unmade {
-            unmade.make();
-            self.tables.keep(unmade.table, unmade.lookup);
-        }
+        batch.are_made();
     }
 
     /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it.
@@ -149,6 +151,7 @@ impl Sm {
         (mut batch, beside): (Batch<'_>, usize),
         scans: &[(DeviceBytes<'_>, Option<&Scan>)],
     ) -> Result<Recorded> {
+        batch.unmade().iter_mut().for_each(Unmade::make);
         batch.load(scans)?;
         let report = recorder.report(batch.images.len())?;
         let (params, planes) = self.params(recorder, (scratch, stream), &batch, report.address())?;
