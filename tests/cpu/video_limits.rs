@@ -224,7 +224,9 @@ fn frames_of_h264_that_are_never_given_up_are_bounded() {
     {
         let (frames, held, error) = grown(&file);
         let error = error.map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.contains("more than 16 frames, which none of them gives up"), "{what}: {error}");
+        // An installed FFmpeg finds other faults in such streams, and earlier.
+        let is_told = error.contains("more than 16 frames, which none of them gives up");
+        assert!(is_told || error.contains("a frame cannot be decoded: FFmpeg: "), "{what}: {error}");
         assert!(frames <= 17 && held < 60 * FRAME, "{what}: {frames} frames, {held} bytes");
     }
     let (_, _, error) = grown(&h264(17, (1..4).map(reference)));
