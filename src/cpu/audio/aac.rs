@@ -127,6 +127,46 @@ pub(crate) fn check_efficiency<'a>(packets: impl Iterator<Item = &'a [u8]>) -> R
     if with * 2 > packets.len() { Err(high_efficiency()) } else { Ok(()) }
 }
 
+/// Elements of a packet, by their number: bytes of other kinds; filling; the end. The others are sound, or say what
+/// sound is.
+const DATA: u32 = 4;
+const FILL: u32 = 6;
+const END: u32 = 7;
+
+/// Whether a packet has sound. One that only has, say, its encoder's name in an element that fills becomes no samples.
+/// What cannot be read is left to the decoder.
+pub(crate) fn has_sound(packet: &[u8]) -> bool {
+    !ends_before_sound(packet).unwrap_or(false)
+}
+
+fn ends_before_sound(packet: &[u8]) -> Result<bool> {
+    let bits_of_packet = packet.len() * 8;
+    let mut at = 0;
+    while at < bits_of_packet {
+        let mut bits = Bits::behind(packet, at);
+        let kind = bits.read(3)?;
+        // Whole bytes follow, whose number has further bits where it is the largest.
+        at = match kind {
+            DATA => {
+                bits.skip(4);
+                let is_aligned = bits.flag()?;
+                let (count, head) = match bits.read(8)? {
+                    255 => (255 + bits.read(8)?, 24),
+                    count => (count, 16),
+                };
+                let start = at + head;
+                (if is_aligned { start.next_multiple_of(8) } else { start }) + count as usize * 8
+            }
+            FILL => match bits.read(4)? {
+                15 => at + 15 + (14 + bits.read(8)? as usize) * 8,
+                count => at + 7 + count as usize * 8,
+            },
+            kind => return Ok(kind == END),
+        };
+    }
+    Ok(false)
+}
+
 fn ends_with_sbr(packet: &[u8]) -> bool {
     // `111` and up to seven zeros are behind it.
     let Some(&last) = packet.last() else { return false };
@@ -187,7 +227,7 @@ impl<'a> Adts<'a> {
         Config::new(object, RATES.get(number as usize).copied(), channels)
     }
 
-    /// The packets, one after the other: those that are whole. An error is in front of what is none.
+    /// The packets with sound, one after the other: those that are whole. An error is in front of what is none.
     fn packets(self) -> impl Iterator<Item = Result<&'a [u8]>> + 'a {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -206,6 +246,7 @@ impl<'a> Adts<'a> {
             rest = behind;
             packet.get(begin..).map(Ok)
         })
+        .filter(|packet| packet.as_ref().map_or(true, |packet| has_sound(packet)))
     }
 
     /// What a file says of itself.
@@ -283,6 +324,27 @@ mod tests {
     }
 
     #[test]
+    fn packets_without_sound_are_told() {
+        // An encoder's name that fills, the end; the same in bytes of other kinds, on whole bytes and not; long ones.
+        let name = "01".repeat(12);
+        let long = "10".repeat(4 * (14 + 9));
+        for silent in [
+            format!("110 0011 {name} 111"),
+            format!("100 0000 1 00000011 {name} 111"),
+            format!("100 0000 0 00000011 {name} 110 0000 111"),
+            format!("110 1111 00001001 {long} 111"),
+            format!("100 0000 0 11111111 00000001 {} 111", "01".repeat(4 * 256)),
+        ] {
+            assert!(!has_sound(&bytes(&silent)), "{silent}");
+            // A channel behind it; nothing.
+            assert!(has_sound(&bytes(&silent.replacen(" 111", " 000 0000 10110", 1))), "{silent}");
+            let cut = bytes(&silent);
+            assert!(has_sound(&cut[..cut.len() - 2]), "{silent}");
+        }
+        assert!(has_sound(&bytes("001 0000 1011")) && has_sound(&[]));
+    }
+
+    #[test]
     fn headers_of_packets_are_checked() {
         let packet = [0xff, 0xf1, 0x50, 0x80, 0x01, 0x5f, 0xfc, 1, 2, 3];
         assert_eq!(adts(&packet), Some(([2, 4, 2], [7, 10])));
@@ -291,6 +353,10 @@ mod tests {
             Adts::open(&file).unwrap().packets().map(Result::unwrap).collect::<Vec<_>>(),
             [[1, 2, 3]; 2]
         );
+        // One that has nothing but what fills it is no sound.
+        let fill = [0xff, 0xf1, 0x50, 0x80, 0x01, 0x3f, 0xfc, 0xc1, 0xc0];
+        let filled = [&fill[..], &packet, &fill, &packet].concat();
+        assert_eq!(Adts::open(&filled).unwrap().header().unwrap().frames, 2 * SAMPLES);
         // Junk between two; a packet that is cut off.
         let junk = [&packet[..], &[7; 9], &packet].concat();
         assert!(Adts::open(&junk).is_none());

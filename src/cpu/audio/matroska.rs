@@ -113,8 +113,10 @@ impl<'a> Matroska<'a> {
                 _ => {}
             }
         }
-        let (_, sound) = found.ok_or_else(|| Error::invalid("a Matroska file without a track of sound"))?;
+        let (_, mut sound) =
+            found.ok_or_else(|| Error::invalid("a Matroska file without a track of sound"))?;
         if let Codec::Aac(_) = sound.codec {
+            sound.packets.retain(|packet| aac::has_sound(packet));
             aac::check_efficiency(sound.packets.iter().copied())?;
         }
         Ok(sound)

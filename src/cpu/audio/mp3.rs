@@ -282,8 +282,11 @@ mod tests {
     #[test]
     fn what_is_between_frames_is_damage_and_what_is_behind_them_is_not() {
         let plain = frame(&[]).repeat(3);
-        for behind in [&b"TAG and text"[..], b"APETAGEX", &[0; 500], &[7; 500], &[0xff, 0xfb, 0x34, 0xc0, 0]]
-        {
+        // Lyrics between two tags; frames in a tag are none.
+        let lyrics = b"APETAGEX\xd0\x07\0\0LYRICSBEGININD0000200EAL00012A song    000027LYRICS200TAGA song";
+        let inside = [&lyrics[..], &plain].concat();
+        let tags = [&b"TAG and text"[..], b"APETAGEX", lyrics, &lyrics[12..], &inside];
+        for behind in tags.into_iter().chain([&[0; 500][..], &[7; 500], &[0xff, 0xfb, 0x34, 0xc0, 0]]) {
             assert_eq!(frames(&[&plain[..], behind].concat(), false).unwrap(), 3 * 1_152, "{behind:?}");
         }
         let error = frames(&[&plain[..], &[7; 50], &plain].concat(), false).unwrap_err().to_string();
