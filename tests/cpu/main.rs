@@ -13,6 +13,7 @@ mod growing;
 mod h264_maker;
 mod heif;
 mod jpeg;
+mod jpeg2000;
 mod jpeg_equal;
 mod jpeg_xl;
 mod kinds;

@@ -3,13 +3,14 @@
 
 mod boxes;
 mod codestream;
+mod ending;
 mod marker;
 mod price;
 mod tile;
 
 use std::borrow::Cow;
 
-use hayro_jpeg2000::{ComponentData, DecodeError, DecodeSettings, DecoderContext, Image};
+use hayro_jpeg2000::{ComponentData, DecodeError, DecodeSettings, DecoderContext, Image, TileError};
 
 use super::color::Luma;
 use super::effort::{Cost, Measures};
@@ -50,8 +51,18 @@ fn expected(image: &Measures<'_>) -> Cost {
     Cost { nanoseconds, scratch: samples + taken }
 }
 
+/// What the crate answers when packets are not as long as the part of a tile that they are in.
+const PACKETS_DO_NOT_FIT: DecodeError = DecodeError::Tile(TileError::Invalid);
+
+/// What is damaged is an error, not shown as far as it goes.
+const SETTINGS: DecodeSettings =
+    DecodeSettings { resolve_palette_indices: true, strict: true, target_resolution: None };
+
 fn failed(error: DecodeError) -> Error {
-    Error::invalid(format!("damaged: {error}"))
+    match error {
+        PACKETS_DO_NOT_FIT => Error::invalid("damaged: the packets of a tile do not fit its bytes"),
+        error => Error::invalid(format!("damaged: {error}")),
+    }
 }
 
 /// A file whose headers were read.
@@ -83,10 +94,29 @@ impl<'a> Opened<'a> {
     }
 
     /// The codestream so that the crate turns no chroma into colours, which it does not do for those with alpha.
-    fn for_the_crate(&self) -> Cow<'a, [u8]> {
-        match self.stream.has_less_chroma() {
-            true => Cow::Owned([WITHOUT_CHROMA, self.boxes.codestream].concat()),
-            false => Cow::Borrowed(self.boxes.codestream),
+    fn for_the_crate(&self) -> Result<Cow<'a, [u8]>> {
+        let bytes = self.boxes.codestream;
+        let ending = self.stream.ending;
+        let told = if ending.is_told() { Cow::Borrowed(bytes) } else { Cow::Owned(ending.told(bytes, &[])?) };
+        Ok(match self.stream.has_less_chroma() {
+            true => Cow::Owned([WITHOUT_CHROMA, &told].concat()),
+            false => told,
+        })
+    }
+
+    /// Fails for a codestream without an end marker, unless all its packets are there: then the crate refuses one more
+    /// that holds nothing, which it does before it decodes any, and else takes it for the next.
+    fn must_be_whole(&self) -> Result<()> {
+        let ending = self.stream.ending;
+        if ending.is_marked {
+            return Ok(());
+        }
+        let packet = ending::empty_packet(self.stream.tile(0).0).ok_or_else(ending::cut)?;
+        let longer = ending.told(self.boxes.codestream, packet)?;
+        let image = Image::new(&longer, &SETTINGS).map_err(failed)?;
+        match image.decode(&mut DecoderContext::default()) {
+            Err(PACKETS_DO_NOT_FIT) => Ok(()),
+            _ => Err(ending::cut()),
         }
     }
 }
@@ -121,13 +151,13 @@ fn price(bytes: &[u8]) -> (f64, f64) {
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-    let opened = Opened::read(bytes)?;
+    let mut opened = Opened::read(bytes)?;
     price::price(opened.boxes.codestream)?;
     job.must_end_in_time()?;
-    let stream = opened.for_the_crate();
-    // What is damaged is an error, not shown as far as it goes.
-    let settings = DecodeSettings { strict: true, ..DecodeSettings::default() };
-    let image = Image::new(&stream, &settings).map_err(failed)?;
+    opened.stream.read_tiles()?;
+    opened.must_be_whole()?;
+    let stream = opened.for_the_crate()?;
+    let image = Image::new(&stream, &SETTINGS).map_err(failed)?;
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(failed)?;
     let (planes, pixels) = (decoded.components(), job.info.width * job.info.height);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ending::{self, Ending};
 use super::marker::{self, damaged};
 use super::tile::{Coding, Tile, set_steps};
 use crate::cpu::bytes::Bytes;
@@ -50,8 +51,11 @@ pub(super) struct Codestream<'a> {
     pub(super) main: Tile,
     /// What holds for others.
     own: BTreeMap<u64, Tile>,
+    bytes: &'a [u8],
     /// What follows the main header.
     rest: Bytes<'a>,
+    /// How it ends, once tiles were read.
+    pub(super) ending: Ending,
 }
 
 impl<'a> Codestream<'a> {
@@ -110,7 +114,7 @@ impl<'a> Codestream<'a> {
         for (kind, body) in later {
             stream.main.component(kind, body)?;
         }
-        stream.rest = rest;
+        (stream.bytes, stream.rest) = (bytes, rest);
         Ok(stream)
     }
 
@@ -149,6 +153,7 @@ impl<'a> Codestream<'a> {
         }
         let coding = |&step: &[u64; 2]| Coding {
             step,
+            marks_headers: false,
             levels: 0,
             block: [2, 2],
             precincts: Vec::new(),
@@ -161,7 +166,8 @@ impl<'a> Codestream<'a> {
         let main = Tile { codings, layers: 1, sorts: false, changes: 0 };
         let image = Rect { from, to };
         let own = BTreeMap::new();
-        Ok(Self { image, origin, tile, across, tiles, bits, main, own, rest: Bytes(&[]) })
+        let ending = Ending::default();
+        Ok(Self { image, origin, tile, across, tiles, bits, main, own, bytes: &[], rest: Bytes(&[]), ending })
     }
 
     /// Reads the headers of all tiles.
@@ -170,8 +176,8 @@ impl<'a> Codestream<'a> {
     /// When one is damaged or missing.
     pub(super) fn read_tiles(&mut self) -> Result<()> {
         let mut seen = vec![false; self.tiles as usize];
-        let mut rest = self.rest;
-        while peek_marker(rest)? == marker::SOT {
+        let (mut rest, mut last, mut goes_to_the_end) = (self.rest, self.rest, false);
+        while !rest.is_empty() && peek_marker(rest)? == marker::SOT {
             let part = rest;
             next_marker(&mut rest)?;
             let mut body = segment(&mut rest)?;
@@ -179,6 +185,12 @@ impl<'a> Codestream<'a> {
             body.skip(2)?;
             let known = seen.get_mut(number as usize).filter(|_| body.is_empty());
             *known.ok_or_else(|| damaged("a tile that is none"))? = true;
+            last = part;
+            goes_to_the_end = length == 0;
+            if goes_to_the_end {
+                rest = ending::packets_end(self.tile_header(number, rest)?);
+                break;
+            }
             let mut whole = part;
             let mut rest_of_part = Bytes(whole.take(length)?);
             rest_of_part.skip(part.0.len() - rest.0.len())?;
@@ -191,10 +203,16 @@ impl<'a> Codestream<'a> {
                 self.tiles
             )));
         }
+        let [part, at] = [last, rest].map(|rest| self.bytes.len() - rest.0.len());
+        self.ending = Ending { part, at, goes_to_the_end, is_marked: !rest.is_empty() };
+        if !self.ending.is_marked && self.tiles > 1 {
+            return Err(ending::cut());
+        }
         Ok(())
     }
 
-    fn tile_header(&mut self, number: u64, mut rest: Bytes<'_>) -> Result<()> {
+    /// Reads the header of a part of a tile; what is behind it.
+    fn tile_header<'b>(&mut self, number: u64, mut rest: Bytes<'b>) -> Result<Bytes<'b>> {
         let mut tile = None;
         let main = &self.main;
         let known = &mut self.own;
@@ -217,7 +235,7 @@ impl<'a> Codestream<'a> {
         if let Some(tile) = tile {
             self.own.insert(number, tile);
         }
-        Ok(())
+        Ok(rest)
     }
 
     /// What holds for tile `number`, and where it lies.

@@ -75,7 +75,9 @@ pub(super) fn price(bytes: &[u8]) -> Result<Price> {
     }
     let pixels: u64 = stream.size().iter().product();
     let planes = stream.bits.len() as u64;
-    let bytes = kept + largest.bytes(length) + planes.saturating_mul(pixels).saturating_mul(4);
+    // What does not say how it ends is decoded from a copy that does.
+    let copy = if stream.ending.is_told() { 0 } else { length };
+    let bytes = kept + copy + largest.bytes(length) + planes.saturating_mul(pixels).saturating_mul(4);
     let tiles = stream.tiles as f64 * TILE_TIME;
     Ok(Price { bytes, nanoseconds: tiles + parts.nanoseconds(length) + bytes as f64 * BYTE_TIME })
 }

@@ -20,11 +20,16 @@ const CHANGE_BYTES: usize = 7;
 const MAX_BLOCK_SIDE: u8 = 10;
 const MAX_BLOCK_AREA: u8 = 12;
 
+/// The flag of a coding style that says that a mark is behind the header of each packet.
+const MARKS_HEADERS: u8 = 4;
+
 /// How a component is cut into code blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Coding {
     /// How many pixels, across and down, have one sample of it.
     pub(super) step: [u64; 2],
+    /// Whether a mark is behind the header of each packet.
+    pub(super) marks_headers: bool,
     /// How often its sides are halved.
     pub(super) levels: u8,
     /// Logarithms of the sides of its code blocks.
@@ -100,7 +105,10 @@ impl Tile {
         body.skip(1)?;
         self.sorts = order >= 2;
         let style = Style::read(flags, &mut body)?;
-        self.codings.iter_mut().for_each(|coding| style.apply(coding));
+        for coding in &mut self.codings {
+            style.apply(coding);
+            coding.marks_headers = flags & MARKS_HEADERS != 0;
+        }
         if body.is_empty() { Ok(()) } else { Err(damaged("a coding style of another length")) }
     }
 
@@ -115,6 +123,7 @@ impl Tile {
             marker::COC => {
                 let flags = body.u8()?;
                 Style::read(flags, &mut body)?.apply(coding);
+                coding.marks_headers |= flags & MARKS_HEADERS != 0;
             }
             marker::QCC => return set_steps(std::slice::from_mut(coding), body),
             _ => {
