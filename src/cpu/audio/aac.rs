@@ -127,44 +127,41 @@ pub(crate) fn check_efficiency<'a>(packets: impl Iterator<Item = &'a [u8]>) -> R
     if with * 2 > packets.len() { Err(high_efficiency()) } else { Ok(()) }
 }
 
-/// Elements of a packet, by their number: bytes of other kinds; filling; the end. The others are sound, or say what
-/// sound is.
-const DATA: u32 = 4;
+/// The number of an element that fills a packet.
 const FILL: u32 = 6;
-const END: u32 = 7;
+/// What libfaac writes into one at the start of its first packet, and the samples that it puts in front.
+const FAAC: &[u8] = b"libfaac ";
+const FAAC_DELAY: usize = 1_024;
 
-/// Whether a packet has sound. One that only has, say, its encoder's name in an element that fills becomes no samples.
-/// What cannot be read is left to the decoder.
-pub(crate) fn has_sound(packet: &[u8]) -> bool {
-    !ends_before_sound(packet).unwrap_or(false)
+/// Samples in front that an encoder added that says so by its name alone, as FFmpeg leaves them out.
+pub(crate) fn delay<'a>(mut packets: impl Iterator<Item = &'a [u8]>) -> usize {
+    match packets.next() {
+        Some(first) if is_of_faac(first).unwrap_or(false) => FAAC_DELAY,
+        _ => 0,
+    }
 }
 
-fn ends_before_sound(packet: &[u8]) -> Result<bool> {
-    let bits_of_packet = packet.len() * 8;
-    let mut at = 0;
-    while at < bits_of_packet {
-        let mut bits = Bits::behind(packet, at);
-        let kind = bits.read(3)?;
-        // Whole bytes follow, whose number has further bits where it is the largest.
-        at = match kind {
-            DATA => {
-                bits.skip(4);
-                let is_aligned = bits.flag()?;
-                let (count, head) = match bits.read(8)? {
-                    255 => (255 + bits.read(8)?, 24),
-                    count => (count, 16),
-                };
-                let start = at + head;
-                (if is_aligned { start.next_multiple_of(8) } else { start }) + count as usize * 8
-            }
-            FILL => match bits.read(4)? {
-                15 => at + 15 + (14 + bits.read(8)? as usize) * 8,
-                count => at + 7 + count as usize * 8,
-            },
-            kind => return Ok(kind == END),
-        };
+fn is_of_faac(packet: &[u8]) -> Result<bool> {
+    let mut bits = Bits::behind(packet, 0);
+    if bits.read(3)? != FILL {
+        return Ok(false);
     }
-    Ok(false)
+    let bytes = match bits.read(4)? {
+        15 => 14 + bits.read(8)?,
+        bytes => bytes,
+    };
+    // What fills: 0, nothing of meaning. The name stands behind 13 bits more.
+    let kind = bits.read(4)?;
+    bits.skip(13);
+    if kind != 0 || (bytes as usize) < FAAC.len() + 3 {
+        return Ok(false);
+    }
+    for &letter in FAAC {
+        if bits.read(8)? != u32::from(letter) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn ends_with_sbr(packet: &[u8]) -> bool {
@@ -227,7 +224,7 @@ impl<'a> Adts<'a> {
         Config::new(object, RATES.get(number as usize).copied(), channels)
     }
 
-    /// The packets with sound, one after the other: those that are whole. An error is in front of what is none.
+    /// The packets, one after the other: those that are whole. An error is in front of what is none.
     fn packets(self) -> impl Iterator<Item = Result<&'a [u8]>> + 'a {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -246,7 +243,11 @@ impl<'a> Adts<'a> {
             rest = behind;
             packet.get(begin..).map(Ok)
         })
-        .filter(|packet| packet.as_ref().map_or(true, |packet| has_sound(packet)))
+    }
+
+    /// Samples in front that the encoder added.
+    fn skip(self) -> usize {
+        delay(self.packets().map_while(Result::ok))
     }
 
     /// What a file says of itself.
@@ -257,7 +258,7 @@ impl<'a> Adts<'a> {
         let config = self.config()?;
         let count = self.packets().try_fold(0, |count, packet| packet.map(|_| count + 1))?;
         check_efficiency(self.packets().map_while(Result::ok))?;
-        Ok(config.header(count, 0))
+        Ok(config.header(count, self.skip()))
     }
 
     /// What decodes it.
@@ -267,7 +268,7 @@ impl<'a> Adts<'a> {
     pub(crate) fn stream(self) -> Result<Coded<'a>> {
         let config = self.config()?;
         let packets = self.packets().map_while(Result::ok);
-        Ok(Coded::new("AAC", config.decoder()?, packets, config.channels, 0))
+        Ok(Coded::new("AAC", config.decoder()?, packets, config.channels, self.skip()))
     }
 }
 
@@ -324,24 +325,35 @@ mod tests {
     }
 
     #[test]
-    fn packets_without_sound_are_told() {
-        // An encoder's name that fills, the end; the same in bytes of other kinds, on whole bytes and not; long ones.
-        let name = "01".repeat(12);
-        let long = "10".repeat(4 * (14 + 9));
-        for silent in [
-            format!("110 0011 {name} 111"),
-            format!("100 0000 1 00000011 {name} 111"),
-            format!("100 0000 0 00000011 {name} 110 0000 111"),
-            format!("110 1111 00001001 {long} 111"),
-            format!("100 0000 0 11111111 00000001 {} 111", "01".repeat(4 * 256)),
-        ] {
-            assert!(!has_sound(&bytes(&silent)), "{silent}");
-            // A channel behind it; nothing.
-            assert!(has_sound(&bytes(&silent.replacen(" 111", " 000 0000 10110", 1))), "{silent}");
-            let cut = bytes(&silent);
-            assert!(has_sound(&cut[..cut.len() - 2]), "{silent}");
+    fn an_encoder_that_writes_its_name_has_a_delay() {
+        let of = |name: &[u8], head: &str, kind: &str| {
+            let name: String = name.iter().map(|byte| format!("{byte:08b}")).collect();
+            bytes(&format!("110 {head} {kind} 0000000000000 {name} 001 0000"))
+        };
+        let name = b"libfaac 1.28";
+        let [long, short] = ["1111 00000010", "1110"].map(|head| of(name, head, "0000"));
+        for first in [&long, &short] {
+            assert_eq!(delay([&first[..], &[1]].into_iter()), 1_024);
         }
-        assert!(has_sound(&bytes("001 0000 1011")) && has_sound(&[]));
+        for other in [
+            of(b"libfbbc 1.28", "1110", "0000"),
+            of(name, "0110", "0000"),
+            of(name, "1110", "0001"),
+            bytes("001 0000"),
+            long[..9].to_vec(),
+            Vec::new(),
+        ] {
+            assert_eq!(delay([&other[..], &long].into_iter()), 0, "{other:x?}");
+        }
+        assert_eq!(delay(std::iter::empty()), 0);
+        // In a file: two packets of 1,024 samples, of which the first is left out.
+        let of = |body: &[u8]| {
+            let length = ADTS_HEADER + body.len();
+            let head = [0xff, 0xf1, 0x50, 0x80, (length >> 3) as u8, (length << 5) as u8 | 0x1f, 0xfc];
+            [&head[..], body].concat()
+        };
+        let file = [of(&long), of(&[33, 0, 3])].concat();
+        assert_eq!(Adts::open(&file).unwrap().header().unwrap().frames, 1_024);
     }
 
     #[test]
@@ -353,10 +365,6 @@ mod tests {
             Adts::open(&file).unwrap().packets().map(Result::unwrap).collect::<Vec<_>>(),
             [[1, 2, 3]; 2]
         );
-        // One that has nothing but what fills it is no sound.
-        let fill = [0xff, 0xf1, 0x50, 0x80, 0x01, 0x3f, 0xfc, 0xc1, 0xc0];
-        let filled = [&fill[..], &packet, &fill, &packet].concat();
-        assert_eq!(Adts::open(&filled).unwrap().header().unwrap().frames, 2 * SAMPLES);
         // Junk between two; a packet that is cut off.
         let junk = [&packet[..], &[7; 9], &packet].concat();
         assert!(Adts::open(&junk).is_none());

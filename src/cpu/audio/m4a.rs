@@ -169,23 +169,19 @@ impl<'a> M4a<'a> {
             let samples = i128::from(time) * i128::from(self.codec.rate()) / i128::from(scale);
             usize::try_from(samples.max(0)).unwrap_or(usize::MAX)
         };
-        let (skip, end) = (samples(start), samples(end));
-        // Packets without sound take their time, but become no samples.
-        let (mut time, mut total) = (0_usize, 0_usize);
-        let mut packets = Vec::with_capacity(self.packets.len());
-        for place in &self.packets {
-            if time >= end {
+        let (mut skip, end) = (samples(start), samples(end));
+        if skip == 0 && matches!(self.codec, Codec::Aac(_)) {
+            skip = aac::delay(self.bytes());
+        }
+        let (mut total, mut heard) = (0_usize, 0);
+        for packet in self.bytes() {
+            if total >= end {
                 break;
             }
-            let Some(packet) = self.file.get(place.clone()) else { continue };
-            let samples = self.codec.samples(packet)?;
-            time = time.saturating_add(samples);
-            if !matches!(self.codec, Codec::Aac(_)) || aac::has_sound(packet) {
-                total = total.saturating_add(samples);
-                packets.push(place.clone());
-            }
+            total = total.saturating_add(self.codec.samples(packet)?);
+            heard += 1;
         }
-        self.packets = packets;
+        self.packets.truncate(heard);
         (self.skip, self.frames) = (skip.min(total), total.saturating_sub(skip));
         Ok(())
     }

@@ -113,10 +113,8 @@ impl<'a> Matroska<'a> {
                 _ => {}
             }
         }
-        let (_, mut sound) =
-            found.ok_or_else(|| Error::invalid("a Matroska file without a track of sound"))?;
+        let (_, sound) = found.ok_or_else(|| Error::invalid("a Matroska file without a track of sound"))?;
         if let Codec::Aac(_) = sound.codec {
-            sound.packets.retain(|packet| aac::has_sound(packet));
             aac::check_efficiency(sound.packets.iter().copied())?;
         }
         Ok(sound)
@@ -190,7 +188,10 @@ impl<'a> Matroska<'a> {
 
     /// Samples in front that are left out, of packets of rate `rate`.
     fn skip(&self, rate: u32) -> usize {
-        samples(self.delay, rate)
+        match self.codec {
+            Codec::Aac(_) if self.delay == 0 => aac::delay(self.packets.iter().copied()),
+            _ => samples(self.delay, rate),
+        }
     }
 
     /// What the file says of itself.
