@@ -4,6 +4,7 @@
 //! directory > layout (tags) > pixels > codecs (fax) > samples ---+
 //!                               |                                v
 //!                               +----> files, old_jpeg ----> colors (ycbcr, lab) > picture
+//!                                 (old_jpeg_parts)
 //! ```
 
 mod codecs;
@@ -16,6 +17,7 @@ mod files;
 mod lab;
 mod layout;
 mod old_jpeg;
+mod old_jpeg_parts;
 mod pixels;
 mod samples;
 mod ycbcr;
@@ -99,7 +101,7 @@ pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &m
         )));
     }
     let (mut pixels, is_done) = match (layout.compression, files::format(layout.compression)) {
-        (compression::OLD_JPEG, _) => (old_jpeg::read(&layout, jpegs, job.conditions)?, true),
+        (compression::OLD_JPEG, _) => (old_jpeg::read(&layout, jpegs, job.conditions)?, false),
         (_, Some(format)) => files::read(&layout, format, jpegs, job.conditions)?,
         _ => (pixels::read(&layout, job.conditions.watch)?, false),
     };

@@ -26,7 +26,17 @@ static TABLES: LazyLock<Tables> = LazyLock::new(Tables::new);
 /// Zeros and a one: the end of a line.
 const END_OF_LINE_BITS: usize = 12;
 
-/// Decodes rows of `width` pixels to `out`, `stride` bytes each: 1 is black.
+/// A mark of where a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Nothing,
+    Line,
+    /// Several of them, or one where rows have none.
+    Image,
+}
+
+/// Decodes rows of `width` pixels to `out`, `stride` bytes each: 1 is black. Where the data say that the image ends
+/// behind fewer rows, the others are white, as in libtiff.
 ///
 /// # Errors
 /// Codes that there are not, rows that are too long, data that end too early; when nobody waits any more.
@@ -40,16 +50,28 @@ pub(super) fn decode(
 ) -> Result<()> {
     let mut reader = Reader { data, at: 0 };
     let (mut above, mut row) = (Vec::new(), Vec::new());
-    for line in out.chunks_exact_mut(stride) {
+    for (y, line) in out.chunks_exact_mut(stride).enumerate() {
         watch.charge(width)?;
+        let mark = match scheme {
+            Scheme::Runs { .. } => Mark::Nothing,
+            Scheme::Group3 { .. } => reader.end_of_line()?,
+            Scheme::Group4 if reader.peek(END_OF_LINE_BITS) == 1 => Mark::Image,
+            Scheme::Group4 => Mark::Nothing,
+        };
+        if mark == Mark::Image {
+            if y == 0 {
+                return Err(ended());
+            }
+            line.fill(0);
+            continue;
+        }
         let by_runs = match scheme {
             Scheme::Runs { align } => {
                 reader.at = reader.at.next_multiple_of(8 * align);
                 true
             }
             Scheme::Group3 { two } => {
-                let marked = reader.end_of_line()?;
-                if two && !marked {
+                if two && mark != Mark::Line {
                     return Err(damaged("a row without a mark in front of it"));
                 }
                 !two || reader.bit()
@@ -63,12 +85,16 @@ pub(super) fn decode(
             reader.changes(width, &above, &mut row)?;
         }
         if reader.at > 8 * data.len() {
-            return Err(Error::invalid("truncated: the data end before the image does"));
+            return Err(ended());
         }
         draw(&row, width, line);
         std::mem::swap(&mut above, &mut row);
     }
     Ok(())
+}
+
+fn ended() -> Error {
+    Error::invalid("truncated: the data end before the image does")
 }
 
 fn damaged(what: &str) -> Error {
@@ -123,12 +149,13 @@ impl Reader<'_> {
         bit
     }
 
-    /// Passes the mark of a line's end, if one is next, with zeros before it. Several of them end the image.
-    fn end_of_line(&mut self) -> Result<bool> {
+    /// Passes the mark of a line's end, if one is next, with zeros before it. Several of them end the image, and none of
+    /// those is passed.
+    fn end_of_line(&mut self) -> Result<Mark> {
         if self.peek(END_OF_LINE_BITS - 1) != 0 {
-            return Ok(false);
+            return Ok(Mark::Nothing);
         }
-        let ended = || Error::invalid("truncated: the data end before the image does");
+        let before = self.at;
         while !self.bit() {
             if self.at >= 8 * self.data.len() {
                 return Err(ended());
@@ -136,7 +163,11 @@ impl Reader<'_> {
         }
         // Behind the mark of two dimensions stands what the next row is coded by.
         let another = [self.peek(END_OF_LINE_BITS), self.peek(END_OF_LINE_BITS + 1) & 0xFFF].contains(&1);
-        if another { Err(ended()) } else { Ok(true) }
+        if another {
+            self.at = before;
+            return Ok(Mark::Image);
+        }
+        Ok(Mark::Line)
     }
 
     /// Pixels of a run of one colour.
@@ -210,7 +241,7 @@ impl Reader<'_> {
             }
             begun = true;
             if self.at > 8 * self.data.len() {
-                return Err(Error::invalid("truncated: the data end before the image does"));
+                return Err(ended());
             }
         }
         Ok(())
@@ -248,6 +279,26 @@ mod tests {
         assert_eq!(rows(bits, Scheme::Group4, 16, 3).expect("rows"), [0x0E, 0, 0x04, 0, 0, 0]);
         let bits = "000000000001 1 1011 10 10100 000000000001 0 011 010 1";
         assert_eq!(rows(bits, Scheme::Group3 { two: true }, 16, 2).expect("rows"), [0x0E, 0, 0x04, 0]);
+    }
+
+    #[test]
+    fn rows_behind_the_end_are_white() {
+        let end = "000000000001";
+        let bits = format!("001 1011 10 1 {end} {end}");
+        assert_eq!(rows(&bits, Scheme::Group4, 16, 3).expect("rows"), [0x0E, 0, 0, 0, 0, 0]);
+        let bits = format!("{end} 1011 10 10100 0000 {end} {end} {end} {end} {end} {end}");
+        assert_eq!(rows(&bits, Scheme::Group3 { two: false }, 16, 3).expect("rows"), [0x0E, 0, 0, 0, 0, 0]);
+        let bits = format!("{end} 1 1011 10 10100 {end} 1 {end} 1 {end} 1");
+        assert_eq!(rows(&bits, Scheme::Group3 { two: true }, 16, 3).expect("rows"), [0x0E, 0, 0, 0, 0, 0]);
+        // An end that comes first is none, and so is one that is not there.
+        for (bits, scheme) in [
+            (format!("{end} {end}"), Scheme::Group4),
+            (format!("{end} {end}"), Scheme::Group3 { two: false }),
+            ("001 1011 10 1".into(), Scheme::Group4),
+            (format!("{end} 1011 10 10100"), Scheme::Group3 { two: false }),
+        ] {
+            assert!(rows(&bits, scheme, 16, 3).is_err(), "{bits}");
+        }
     }
 
     #[test]

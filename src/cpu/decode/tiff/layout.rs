@@ -125,12 +125,19 @@ impl<'a> Layout<'a> {
             })
         };
         let (width, height) = (side(tag::WIDTH)?, side(tag::HEIGHT)?);
-        let samples = number(tag::SAMPLES, 1)?;
+        let compression = number(tag::COMPRESSION, 1)?.try_into().unwrap_or(u16::MAX);
+        // As libtiff does: old-style JPEGs are of luma and chroma of 8 bits where nothing else is said.
+        let (usual_samples, usual_bits) = match (compression, directory.number(tag::COLORS)?) {
+            (compression::OLD_JPEG, Some(0 | 1)) => (1, 8),
+            (compression::OLD_JPEG, _) => (3, 8),
+            _ => (1, 1),
+        };
+        let samples = number(tag::SAMPLES, usual_samples)?;
         if !(1..=MAX_SAMPLES).contains(&samples) {
             let text = format!("{samples} samples a pixel, expected 1 to {MAX_SAMPLES}");
             return Err(Error::unsupported(text));
         }
-        let bits = same(&directory, tag::BITS, samples, 1)?;
+        let bits = same(&directory, tag::BITS, samples, usual_bits)?;
         let format = match same(&directory, tag::FORMAT, samples, 1)? {
             1 | 4 => Format::Unsigned,
             3 => Format::Float,
@@ -153,7 +160,6 @@ impl<'a> Layout<'a> {
                 "samples of {bits} bits in this format, expected unsigned 1 to 16 bits or floating point of 16, 32 or 64"
             )));
         }
-        let compression = number(tag::COMPRESSION, 1)?.try_into().unwrap_or(u16::MAX);
         let colors = colors(&directory, samples, compression)?;
         if samples < colors.needed() {
             let text = format!("damaged: {samples} samples for colours of {}, {colors:?}", colors.needed());
@@ -241,10 +247,12 @@ fn same(directory: &Directory<'_>, tag: u16, samples: usize, usual: u64) -> Resu
 }
 
 fn colors(directory: &Directory<'_>, samples: usize, by: u16) -> Result<Colors> {
-    use compression::{GROUP_3, GROUP_4, RUNS, RUNS_OF_WORDS};
+    use compression::{GROUP_3, GROUP_4, OLD_JPEG, RUNS, RUNS_OF_WORDS};
     Ok(match directory.number(tag::COLORS)? {
         Some(0) => Colors::WhiteIsZero,
         Some(1) => Colors::Gray,
+        // As libtiff has it: old-style JPEGs are never of red, green and blue, whatever they say.
+        Some(2) | None if by == OLD_JPEG && samples == 3 => Colors::YCbCr,
         Some(2) => Colors::Rgb,
         Some(3) => Colors::Palette,
         Some(5) => match directory.number(tag::INK_SET)?.unwrap_or(1) {
