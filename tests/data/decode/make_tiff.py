@@ -222,6 +222,16 @@ def files():
         tiff(23, 17, [data], usual(1, 0, _259=4), without=(262,)),
         black if photometric == 0 else 255 - black,
     )
+    # Fewer rows than the tag says, and an end behind them.
+    short = bits.copy()
+    short[10:] = 1 - photometric  # zeros
+    for label, name, number, options, end in [
+        ("fax_4", "group4", 4, {}, b""),
+        ("fax_3_4", "group3", 3, {292: 4}, bytes.fromhex("001001001001001001")),
+    ]:
+        part = coded(1 - bits[:10], name, options)[0] + end
+        tags = usual(1, photometric, _259=number, **({"_292": (4, [4])} if options else {}))
+        yield f"{label}_short", tiff(23, 17, [part], tags), rgb_of_gray(255 * short)
     strips = [coded(1 - bits[y : y + 5], "group4")[0] for y in range(0, 17, 5)]
     yield "fax_4_strips", tiff(23, 17, strips, usual(1, photometric, _259=4, _278=5)), black
 
@@ -491,26 +501,99 @@ def files():
         old(40, 24, [whole], {**usual(8, YCBCR, 3, _259=6), 273: (4, [8]), 279: (4, [len(whole)])}),
         shown,
     )
+    yield from old_jpegs(big, whole, stored, apart, one_length, gray)
 
 
-def old(width, height, stored, tags):
+def old_jpegs(big, whole, stored, apart, one_length, gray):
+    """What writers of the first kind of JPEG said wrongly, left out, or put elsewhere."""
+    ycc = nearest_ycc(whole)
+    shown = rgb_of_ycbcr(ycc)
+    in_stream = {273: (4, [8]), 279: (4, [len(whole)]), 513: (4, [8]), 514: (4, [len(whole)])}
+    most = usual(8, RGB, 3, _259=6)
+    # Red, green and blue are not what libtiff believes; the numbers of samples and bits may be missing.
+    yield "old_jpeg_rgb", old(40, 24, [whole], {**most, **in_stream}), shown
+    yield "old_jpeg_rgb_tables", old(40, 24, stored, {**most, **apart, **one_length, 530: (3, [2, 2])}), shown
+    yield "old_jpeg_bare", old(40, 24, [whole], {**most, **in_stream}, (258, 262, 277)), shown
+    yield "old_jpeg_samples", old(40, 24, [whole], {**most, 262: YCBCR, **in_stream}, (277,)), shown
+    studio = ycc.astype(np.float32) - np.float32([16, 128, 128])
+    studio = (studio * np.float32([255, 127, 127]) / np.float32([219, 112, 112])).astype(int) + [0, 128, 128]
+    range_ = {262: YCBCR, 530: (3, [2, 2]), 532: (5, [16, 235, 128, 240, 128, 240])}
+    yield "old_jpeg_studio", old(40, 24, [whole], {**most, **in_stream, **range_}), rgb_of_ycbcr(studio)
+    out = io.BytesIO()
+    Image.fromarray(gray).save(out, "JPEG", quality=90)
+    file = out.getvalue()
+    tags = {**usual(8, 0, 1, _259=6), 273: (4, [8]), 279: (4, [len(file)]), 513: (4, [8]), 514: (4, [len(file)])}
+    inverted = rgb_of_gray(255 - np.array(Image.open(out)))
+    yield "old_jpeg_white_is_0", old(23, 17, [file], tags, (277,)), inverted
+
+    # A tile that is wider and higher than the image, without a header.
+    out = io.BytesIO()
+    full = np.pad(big, ((0, 8), (0, 24), (0, 0)), mode="edge")
+    Image.fromarray(full).save(out, "JPEG", quality=90, subsampling=2)
+    tile = split_jpeg(out.getvalue())[1]
+    spare = len(tile) + len(tile) % 2 - len(stored[0]) - len(stored[0]) % 2
+    moved = {tag: (kind, [at + spare for at in values]) for tag, (kind, values) in list(apart.items())[1:4]}
+    tags = {**most, **moved, 262: YCBCR, 530: (3, [2, 2]), 322: 64, 323: 32}
+    shown = rgb_of_ycbcr(nearest_ycc(out.getvalue())[:24, :40])
+    file = tiff(40, 24, [tile, *stored[1:]], {**tags, 324: (4, [8])})
+    yield "old_jpeg_tile", tiff_with_length(file, [len(tile)], 325), shown
+
+    # The scan's header is in the strip, or in each of two, with restarts or without; the other headers are apart.
+    for label, restarts, each in [("", 0, False), ("_each", 0, True), ("_restarts", 3, False)]:
+        parts = []
+        for rows in (big, big[:16], big[16:]):
+            out = io.BytesIO()
+            image = Image.fromarray(rows)
+            image.save(out, "JPEG", quality=90, subsampling=2, restart_marker_blocks=restarts)
+            parts.append(out.getvalue())
+        scan = [part.index(b"\xff\xda") for part in parts]
+        head = parts[0][: scan[0]]
+        first, second = (part[at:-2] for part, at in zip(parts[1:], scan[1:], strict=True))
+        second = second if each else second[14:]
+        places = [8 + len(head) + len(head) % 2]
+        places.append(places[0] + len(first) + len(first) % 2)
+        tags = {**most, 262: YCBCR, 530: (3, [2, 2]), 513: (4, [8]), 514: (4, [len(head)])}
+        shown = np.vstack([rgb_of_ycbcr(nearest_ycc(part)) for part in parts[1:]])
+        strips = {278: 16, 273: (4, places), 279: (4, [len(first), len(second)])}
+        yield f"old_jpeg_strips{label}", old(40, 24, [head, first, second], {**tags, **strips}), shown
+        if restarts:
+            continue
+        data = parts[0][scan[0] :]
+        strip = {273: (4, places[:1]), 279: (4, [len(data)])}
+        shown = rgb_of_ycbcr(nearest_ycc(parts[0]))
+        if not each:
+            yield "old_jpeg_scan", old(40, 24, [head, data], {**tags, **strip}), shown
+
+
+def old(width, height, stored, tags, without=()):
     """A file whose tags say themselves where things lie."""
-    file = tiff(width, height, stored, {**tags, 273: tags[273]})
+    file = tiff(width, height, stored, {**tags, 273: tags[273]}, without=without)
     # Lengths are those of the strips, not of all that is stored.
     return tiff_with_length(file, tags[279][1])
 
 
-def tiff_with_length(file, lengths):
+def tiff_with_length(file, lengths, tag=279):
     at = struct.unpack("<I", file[4:8])[0]
     for i in range(struct.unpack("<H", file[at : at + 2])[0]):
         place = at + 2 + 12 * i
-        if struct.unpack("<H", file[place : place + 2])[0] == 279:
-            return file[:place] + struct.pack("<HHII", 279, 4, 1, lengths[0]) + file[place + 12 :]
+        if struct.unpack("<H", file[place : place + 2])[0] == tag:
+            # Several of them are where those of all that is stored are.
+            if len(lengths) > 1:
+                start = struct.unpack("<I", file[place + 8 : place + 12])[0]
+                raw = struct.pack(f"<{len(lengths)}I", *lengths)
+                file = file[:start] + raw + file[start + len(raw) :]
+                return file[:place] + struct.pack("<HHII", tag, 4, len(lengths), start) + file[place + 12 :]
+            return file[:place] + struct.pack("<HHII", tag, 4, 1, lengths[0]) + file[place + 12 :]
     raise ValueError("no lengths")
 
 
 def nearest(file):
-    """A JPEG with chroma replicated."""
+    """RGB of a JPEG with chroma replicated."""
+    return rgb_of_ycbcr(nearest_ycc(file))
+
+
+def nearest_ycc(file):
+    """Luma and chroma of it."""
     image = Image.open(io.BytesIO(file))
     image.draft("YCbCr", image.size)
     width, height = image.size
@@ -520,7 +603,7 @@ def nearest(file):
     small = Image.open(io.BytesIO(file))
     small.draft("YCbCr", (width // 2, height // 2))
     chroma = np.array(small)[..., 1:].repeat(2, 0).repeat(2, 1)[:height, :width]
-    return rgb_of_ycbcr(np.dstack([np.array(luma), chroma]))
+    return np.dstack([np.array(luma), chroma])
 
 
 def main():
