@@ -423,6 +423,15 @@ def files():
         tiff(23, 17, [part], usual(8, 0, 1, _259=7)),
         rgb_of_gray(255 - imagecodecs.jpeg8_decode(part)),
     )
+    twelve = gray.astype(np.uint16) << 4 | gray >> 4
+    part = imagecodecs.ljpeg_encode(twelve, bitspersample=12)
+    tags = usual(12, GRAY, _259=7)
+    yield "jpeg_lossless_12", tiff(23, 17, [part], tags), of_twelve
+    yield (
+        "jpeg_lossless_12_white_is_0",
+        tiff(23, 17, [part], {**tags, 262: 0}),
+        rgb_of_gray(np.floor(((4095 - twelve) << 4) / 257.0 + 0.5)),
+    )
     square = picture(32, 32, 3)
     for name, number, code in [
         ("jpeg2000", 34_712, lambda s: imagecodecs.jpeg2k_encode(s, level=0, codecformat="j2k")),

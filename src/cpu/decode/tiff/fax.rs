@@ -187,6 +187,10 @@ impl Reader<'_> {
             if self.at > 8 * self.data.len() {
                 return Err(damaged("a run without an end"));
             }
+            // Some writers leave the last code of a row out where it adds nothing.
+            if self.peek(END_OF_LINE_BITS - 1) == 0 {
+                return Ok(length);
+            }
         }
     }
 
@@ -270,6 +274,16 @@ mod tests {
         assert_eq!(rows(bits, Scheme::Runs { align: 1 }, 16, 2).expect("rows"), [0x0E, 0, 0xFF, 0xFF]);
         let bits = "000000000001 1011 10 10100 0000 000000000001 00110101 0000010111";
         assert_eq!(rows(bits, Scheme::Group3 { two: false }, 16, 2).expect("rows"), [0x0E, 0, 0xFF, 0xFF]);
+    }
+
+    #[test]
+    fn a_row_may_end_without_the_code_of_no_pixels() {
+        // None white, 64 black; the end of the line; 64 white.
+        let bits = "000000000001 00110101 0000001111 000000000001 11011 000000000001";
+        let found = rows(bits, Scheme::Group3 { two: false }, 64, 2).expect("rows");
+        assert_eq!(found, [[0xFF; 8], [0; 8]].concat());
+        // Only where it is the row's end.
+        assert!(rows(bits, Scheme::Group3 { two: false }, 65, 2).is_err());
     }
 
     #[test]

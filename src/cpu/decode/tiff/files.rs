@@ -42,10 +42,18 @@ pub(super) fn read(
 ) -> Result<(Pixels, bool)> {
     let files = Files { layout, format, jpegs, conditions };
     if format == Format::Jpeg {
+        let has_samples = matches!(layout.colors, Colors::WhiteIsZero | Colors::Gray | Colors::Rgb);
+        if let bits @ 9..=16 = layout.bits
+            && has_samples
+        {
+            let mut samples = files.samples(DType::U16)?;
+            as_stored(&mut samples, bits);
+            return Ok((Pixels::U16(samples), false));
+        }
         if layout.bits != 8 {
             return Err(Error::unsupported(format!(
-                "JPEGs with samples of {} bits, expected 8",
-                layout.bits
+                "JPEGs with samples of {} bits for colours of {:?}, expected 8, or 9 to 16 for gray and RGB",
+                layout.bits, layout.colors
             )));
         }
         let is_done = matches!(layout.colors, Colors::YCbCr | Colors::Inks);
@@ -146,10 +154,10 @@ impl Files<'_> {
                 self.format, header.width, header.height, header.channels, part.width, part.height
             )));
         }
-        if self.format == Format::Jpeg && header.bit_depth != 8 {
+        if self.format == Format::Jpeg && header.bit_depth != self.layout.bits {
             return Err(Error::invalid(format!(
-                "damaged: a JPEG with samples of {} bits, expected 8",
-                header.bit_depth
+                "damaged: a JPEG with samples of {} bits, expected {}",
+                header.bit_depth, self.layout.bits
             )));
         }
         let color = match (self.format, samples) {
@@ -173,6 +181,14 @@ impl Files<'_> {
         }
         .context(|| format!("a strip or tile of {}", self.format))?;
         Ok(of_file)
+    }
+}
+
+/// Makes samples that fill the whole range those of so many bits again, at the top of 16 as [`super::pixels`] has them.
+fn as_stored(samples: &mut [u16], bits: usize) {
+    let (most, full) = ((1_u32 << bits) - 1, u32::from(u16::MAX));
+    for sample in samples {
+        *sample = (((u32::from(*sample) * most + full / 2) / full) << (16 - bits)) as u16;
     }
 }
 
@@ -218,6 +234,18 @@ fn without_colors(segments: &[u8], file: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_of_fewer_bits_are_at_the_top() {
+        for bits in [9, 12, 15, 16] {
+            let most = (1_u64 << bits) - 1;
+            let levels: Vec<u16> = (0..=most as u16).collect();
+            let mut found: Vec<u16> =
+                levels.iter().map(|&level| ((u64::from(level) * 65_535 + most / 2) / most) as u16).collect();
+            as_stored(&mut found, bits);
+            assert!(found.iter().zip(&levels).all(|(found, level)| *found == level << (16 - bits)), "{bits}");
+        }
+    }
 
     #[test]
     fn what_a_jpeg_says_of_its_colours_is_left_out() {
