@@ -288,6 +288,11 @@ pub(super) struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
+    /// Where number `index` begins, if that is told.
+    pub(super) fn start(&self, index: usize) -> Option<usize> {
+        self.offsets.number(index).and_then(|start| usize::try_from(start).ok())
+    }
+
     /// The bytes of number `index`, of which uncompressed ones are so many. Where their length is not told, or cannot
     /// be, compressed ones go on to the end of the file.
     ///
@@ -295,8 +300,7 @@ impl<'a> Chunks<'a> {
     /// When it lies outside.
     pub(super) fn bytes(&self, index: usize, uncompressed: Option<usize>) -> Result<&'a [u8]> {
         let kind = if self.is_tiled { "tile" } else { "strip" };
-        let start = self.offsets.number(index).and_then(|start| usize::try_from(start).ok());
-        let rest = start.filter(|&start| start > 0).and_then(|start| self.file.get(start..));
+        let rest = self.start(index).filter(|&start| start > 0).and_then(|start| self.file.get(start..));
         let rest = rest.ok_or_else(|| {
             Error::invalid(format!("truncated: the input ends before {kind} {index} of the image does"))
         })?;

@@ -20,6 +20,8 @@ const HUFFMAN: [u16; 2] = [520, 521];
 
 const START: [u8; 2] = [0xFF, 0xD8];
 const END: [u8; 2] = [0xFF, 0xD9];
+/// Bytes in front of what a segment holds.
+const SEGMENT: usize = 4;
 /// Bytes of a quantisation table, and counts of a Huffman table.
 const QUANTISERS: usize = 64;
 const COUNTS: usize = 16;
@@ -91,18 +93,24 @@ fn put_together(layout: &Layout<'_>, chunks: &Chunks<'_>) -> Result<Vec<u8>> {
     let count = chunks.counts[0] * chunks.counts[1];
 
     let mut parts = Parts::default();
-    let read = parts.read(told);
-    let is_strip = |rest: &[u8]| {
-        let strip = chunks.bytes(0, None).map_or(std::ptr::null(), <[u8]>::as_ptr);
-        std::ptr::eq(strip, rest.as_ptr())
-    };
+    let (mut told, mut read) = (told, parts.read(told));
+    // A length that ends within a segment is too short.
+    if parts.scan.is_none() && told[read..].starts_with(&[0xFF]) && !told[read..].starts_with(&END) {
+        parts = Parts::default();
+        (told, read) = (from, parts.read(from));
+    }
     // Data behind the scan's header, unless they are those of the first of several strips that know no restarts.
-    let data = &told[read..];
-    let is_whole = parts.scan.is_some() && !data.is_empty();
-    if is_whole && (count == 1 || parts.interval.is_some() || !is_strip(data)) {
-        let mut file = parts.header()?;
-        file.extend(&from[read..]);
-        return Ok(file);
+    if let Some(scan) = &parts.scan
+        && read < told.len()
+    {
+        let first = chunks.start(0).and_then(|start| start.checked_sub(place(JPEG).ok().flatten()?));
+        let is_strip =
+            first.is_some_and(|first| first == read || read.checked_sub(SEGMENT + scan.len()) == Some(first));
+        if count == 1 || parts.interval.is_some() || !is_strip {
+            let mut file = parts.header()?;
+            file.extend(&from[read..]);
+            return Ok(file);
+        }
     }
     let strips = Strips::read(layout, chunks, &mut parts)?;
     add_missing(layout, chunks, &mut parts)?;
