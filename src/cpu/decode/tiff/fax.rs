@@ -149,8 +149,8 @@ impl Reader<'_> {
         bit
     }
 
-    /// Passes the mark of a line's end, if one is next, with zeros before it. Several of them end the image, and are not
-    /// passed.
+    /// Passes the mark of a line's end, if one is next, with zeros before it. Several of them end the image, and are
+    /// not passed.
     fn end_of_line(&mut self) -> Result<Mark> {
         if self.peek(END_OF_LINE_BITS - 1) != 0 {
             return Ok(Mark::Nothing);
