@@ -52,9 +52,7 @@ impl<T: Takes> CodedVideo for OpenedVideo<'_, T> {
     }
 
     fn factors(&self, Signal { matrix, full_range }: Signal) -> Factors {
-        let video::Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue } =
-            self.coded.factors(matrix, full_range);
-        Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue }
+        factors_of(self.coded.factors(matrix, full_range))
     }
 
     fn packet(&mut self, into: &mut Vec<u8>) -> Result<Option<i64>> {
@@ -72,6 +70,12 @@ impl<T: Takes> CodedVideo for OpenedVideo<'_, T> {
     fn is_done(&self) -> bool {
         self.coded.is_done()
     }
+}
+
+/// The host's factors as a device has them.
+pub fn factors_of(factors: video::Factors) -> Factors {
+    let video::Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue } = factors;
+    Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue }
 }
 
 /// What engines call it.

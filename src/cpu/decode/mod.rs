@@ -11,22 +11,8 @@
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise),
 //! straight into the output when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by
 //! libwebp (crate `webp`), AVIF by `re_rav1d` and HEIC by `rusty_h265`, which decode videos too (HEIC of other chroma
-//! by `heic-decoder`), TIFF by our own code, the other formats by the crates `image`, `hayro-jpeg2000` and `jxl`. Where
-//! results differ from DALI's:
-//!
-//! - Colours become sRGB where [`DecodeOptions::to_srgb`] asks for it; DALI never applies a profile.
-//! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
-//! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
-//! - JPEGs of 12 bits and all lossless ones are decoded, with samples in the whole range; DALI takes lossless gray and
-//!   RGB of up to 8 bits alone.
-//! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded,
-//!   DALI may not.
-//! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
-//!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
-//! - GIF is decoded, of an animation the first frame, AVIF, HEIC and JPEG XL; DALI does not know them.
-//! - JPEG 2000: what is lossy may be a level off; samples of 9 to 15 bits are scaled to the whole range.
-//! - BMP: 16 bits without masks, more headers of OS/2, and alpha are decoded; colour masks are read in every header.
-//! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
+//! by `heic-decoder`), TIFF by our own code, the other formats by the crates `image`, `hayro-jpeg2000` and `jxl`. What
+//! differs from DALI, and why, is in docs/reference/differences.md.
 
 mod animation;
 mod avif;

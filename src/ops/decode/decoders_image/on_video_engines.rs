@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 
 use super::Job;
 use super::files::{File, missing_sample};
+use crate::coded_video::factors_of;
 use crate::cpu::decode::{Format as FileFormat, Tiles};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Format;
-use crate::gpu::video::{self, Codec, Engines, Tiling, canvas_bytes, decode_tiles};
+use crate::gpu::video::{Codec, Engines, Tiling, canvas_bytes, decode_tiles};
 use crate::gpu::{Event, Gpu};
 use crate::limits;
 use crate::memory::DeviceBytes;
@@ -144,8 +145,6 @@ fn decode(
     if tiles.size != [width, height] || tiles.depth as usize != still.job.info.bit_depth {
         return Err(missing_sample());
     }
-    let crate::cpu::video::Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue } =
-        tiles.factors;
     let tiling = Tiling {
         codec: Codec::H265,
         size: tiles.size,
@@ -153,7 +152,7 @@ fn decode(
         columns: tiles.columns,
         count: tiles.count,
         depth: tiles.depth,
-        factors: video::Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue },
+        factors: factors_of(tiles.factors),
     };
     let frame = |place: usize, into: &mut Vec<u8>| {
         still.watch.check()?;
