@@ -5,6 +5,7 @@ at a time (lanes).
     benches/cliffs.py --json FILE --limit 540               every cell, or those that 9 minutes are enough for;
                                                             again, the rest
     benches/cliffs.py --sizes 500x375 --batches 128 256 512 --lanes 1 4 --seconds 3
+    benches/cliffs.py --sizes 500x375-mixed 1920x1080-progressive --batches 1 32 512      other kinds of files
     benches/cliffs.py --from FILE... --svg FILE             the report and the picture of what was measured before
 
 A cell is a process of its own: the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. It is a cliff where
@@ -30,6 +31,8 @@ import pipeline_bench  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 
 SIZES = ["64x64", "224x224", "500x375", "1280x720", "1920x1080", "4000x3000"]
+# Others come when they are asked for.
+KNOWN = SIZES + [name for name in make_bench_images.ALL_SIZES if name not in SIZES]
 BATCHES = [1 << i for i in range(11)]
 # Those that come first, far apart.
 COARSE = (1, 1024, 128, 8, 512, 64)
@@ -201,7 +204,7 @@ def table(size, rates, errors):
 
 
 def sizes_of(cells):
-    return sorted({cell.size for cell in cells}, key=SIZES.index)
+    return sorted({cell.size for cell in cells}, key=KNOWN.index)
 
 
 def report(rows):
@@ -254,7 +257,9 @@ def described(head):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
+    parser.add_argument(
+        "--sizes", nargs="+", choices=KNOWN, default=SIZES, help="also kinds of files, such as 500x375-png"
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--lanes", type=int, nargs="+", default=LANES, help="batches at a time (default: 1 2 4 8)")
     parser.add_argument("--threads", type=int, default=16, help="of the host for each lane (default: %(default)s)")

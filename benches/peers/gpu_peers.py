@@ -39,7 +39,7 @@ LIMIT_SECONDS = 240
 
 
 def read(folder):
-    return [np.fromfile(path, np.uint8) for path in sorted(Path(folder).glob("*.jpg"))]
+    return [np.fromfile(path, np.uint8) for path in sorted(Path(folder).iterdir())]
 
 
 # --- What the output must be like

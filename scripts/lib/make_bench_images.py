@@ -2,7 +2,8 @@
 
     python scripts/lib/make_bench_images.py FOLDER              writes FOLDER/500x375 and FOLDER/1920x1080
     python scripts/lib/make_bench_images.py FOLDER 4000x3000    other sizes: 64x64, 224x224, 1280x720, 4000x3000
-    python scripts/lib/make_bench_images.py FOLDER 500x375-progressive    the same pictures in progressive files
+    python scripts/lib/make_bench_images.py FOLDER 500x375-progressive    the same pictures in progressive files; also
+                                                                -png, -webp, and -mixed: one in ten a PNG
 
 On average 69 kB and 494 kB a file: a decoder's speed goes by its input's bytes as much as by its pixels. The others
 have 2, 19, 259 and 2,875 kB.
@@ -26,9 +27,11 @@ MORE_SIZES = {
     "1280x720": ((1280, 720), 2.5),
     "4000x3000": ((4000, 3000), 1.45),
 }
-PROGRESSIVE = "-progressive"
+KINDS = ("progressive", "png", "webp", "mixed")
 ALL_SIZES = SIZES | MORE_SIZES
-ALL_SIZES |= {name + PROGRESSIVE: size for name, size in SIZES.items()}
+ALL_SIZES |= {f"{name}-{kind}": size for name, size in SIZES.items() for kind in KINDS}
+# Of mixed files, each of so many is a PNG.
+PNG_EACH = 10
 BLOB_PIXELS = 12
 
 
@@ -38,19 +41,26 @@ def make(folder, names=tuple(SIZES)):
         for name in names:
             target = Path(folder) / name
             target.mkdir(parents=True, exist_ok=True)
-            progressive = name.endswith(PROGRESSIVE)
-            made = [
-                pool.submit(make_one, target / f"{i:02}.jpg", *ALL_SIZES[name], i, progressive) for i in range(COUNT)
-            ]
-            for one in made:
+            size, grain = ALL_SIZES[name]
+            kind = name.partition("-")[2]
+            # So that one in ten are exactly so many.
+            count = COUNT // PNG_EACH * PNG_EACH if kind == "mixed" else COUNT
+            for one in [pool.submit(make_one, target, size, grain, i, kind) for i in range(count)]:
                 one.result()
 
 
-def make_one(path, size, grain, seed, progressive=False):
+def make_one(folder, size, grain, seed, kind):
+    quality = QUALITIES[seed % len(QUALITIES)]
+    if kind == "png" or kind == "mixed" and seed % PNG_EACH == PNG_EACH - 1:
+        name, options = "PNG", {}
+    elif kind == "webp":
+        name, options = "WebP", {"quality": quality}
+    else:
+        name, options = "JPEG", {"quality": quality, "subsampling": "4:2:0", "progressive": kind == "progressive"}
+    path = folder / f"{seed:02}.{'jpg' if name == 'JPEG' else name.lower()}"
     if not path.exists():
         partial = path.with_suffix(".part")
-        options = {"quality": QUALITIES[seed % len(QUALITIES)], "subsampling": "4:2:0", "progressive": progressive}
-        image(size, grain, seed).save(partial, "JPEG", **options)
+        image(size, grain, seed).save(partial, name, **options)
         partial.rename(path)
 
 
