@@ -22,9 +22,11 @@ struct Bits {
     fill();
     take();
   }
+  // Whether a block may reach words that are not in the ring.
+  __device__ bool is_short() const { return loaded < at / 32 + LOADED_AHEAD; }
   // In front of each block: all words that it may reach.
   __device__ void fill() {
-    while (loaded < at / 32 + LOADED_AHEAD) {
+    while (is_short()) {
       __syncwarp();
       const uint32_t i = loaded + threadIdx.x % 32;
       ring[i % RING_WORDS] = word(i);

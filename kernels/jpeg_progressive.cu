@@ -30,8 +30,8 @@ struct Own {
     uint16_t ac[1 << LUT_BITS];
     uint16_t dc[MAX_COMPONENTS][1 << DC_BITS];
   };
-  // Places of the coefficients of a block that are 0.
-  uint8_t zeros[64];
+  // Places of the coefficients of a block that are 0; a code may ask for 16 more.
+  uint8_t zeros[64 + 16];
   // Words of the data.
   uint32_t ring[RING_WORDS];
 };
@@ -54,15 +54,16 @@ struct Blocks {
     in_mcu = x - mcu_x * h;
     at = first + (mcu_y * mcus_across + mcu_x) * mcu_blocks + (y - mcu_y * v) * h + in_mcu;
   }
+  __device__ bool ends_row() const { return x + 1 == across; }
+  __device__ void next_in_row() {
+    x++, in_mcu++, at++;
+    if (in_mcu == h) in_mcu = 0, at += mcu_blocks - h;
+  }
   __device__ void advance(uint32_t count) {
-    x += count;
-    if (x >= across) {
-      y += x / across, x %= across;
-      place();
-    } else if (count == 1) {
-      in_mcu++, at++;
-      if (in_mcu == h) in_mcu = 0, at += mcu_blocks - h;
+    if (count == 1 && !ends_row()) {
+      next_in_row();
     } else {
+      x += count, y += x / across, x %= across;
       place();
     }
   }
@@ -81,6 +82,8 @@ struct Scan {
   // How far each scan of the image is.
   uint32_t *const progress;
   const uint32_t number, image_number, lane;
+  // Whether this scan waits for the one with the number of this lane.
+  const bool waits;
   Bits bits;
   // What it has said, and what those before it have.
   uint32_t told, ahead, bad;
@@ -88,7 +91,7 @@ struct Scan {
   __device__ Scan(const Params &p, const Image &image, const Pass &pass, Own &own, uint32_t *progress, uint32_t number, uint32_t image_number)
       : p(p), image(image), pass(pass), begin(pass.first), end(pass.last), low(pass.low), total(pass.across * pass.down),
         table(p.tables[pass.tables[__ffs(pass.components) - 1]]), own(own), progress(progress), number(number), image_number(image_number),
-        lane(threadIdx.x % 32), told(0), ahead(0), bad(0) {
+        lane(threadIdx.x % 32), waits(pass.waits >> lane & 1), told(0), ahead(0), bad(0) {
     bits.data = image.data, bits.words = image.words, bits.ring = own.ring;
   }
 
@@ -111,7 +114,7 @@ struct Scan {
     if (end <= ahead) return;
     ahead = min(end + STRIDE, total);
     if (end > ahead) ahead = end;
-    while (__any_sync(~0u, (pass.waits >> lane & 1) != 0 && atomicOr(progress + lane, 0) < ahead)) __nanosleep(200);
+    while (__any_sync(~0u, waits && atomicOr(progress + lane, 0) < ahead)) __nanosleep(200);
     __threadfence_block();
     __syncwarp();
   }
@@ -165,19 +168,9 @@ struct Scan {
     }
   }
 
-  // The entry of a band's table for the next code; 0, which ends a block, and `bad`: there is none.
-  __device__ uint32_t code(uint32_t next) {
-    uint32_t e = own.ac[next >> (32 - LUT_BITS)];
-    if (e == 0) {
-      e = find_one(table, next);
-      if (e == NO_CODE) bad |= BAD_CODE, e = 0;
-    }
-    return e;
-  }
-  // Blocks from this one on that have nothing (more) in the band; behind its code and its bits.
-  __device__ uint32_t end_run(uint32_t next, uint32_t e) {
+  // Blocks from this one on that have nothing (more) in the band.
+  __device__ static uint32_t run_of(uint32_t next, uint32_t e) {
     const uint32_t count = e >> 9, length = code_bits(e);
-    bits.skip(length + count);
     return count == 0 ? 1 : (1u << count) + (next << length >> (32 - count));
   }
 
@@ -188,26 +181,53 @@ struct Scan {
       blocks.set(from);
       for (uint32_t n = from; n < behind;) {
         bits.fill();
+        bits.take();
         int32_t v[2] = {0, 0};
-        uint32_t run = 1;
-        for (uint32_t k = begin; k <= end; k++) {
-          const uint32_t next = bits.peek(), e = code(next), size = value_bits(e), zeros = e >> 9, length = code_bits(e);
-          if (size == 0 && zeros < 15) {
-            run = end_run(next, e);
-            break;
+        uint32_t run = 1, k = begin;
+        while (true) {
+          const uint32_t next = bits.peek();
+          uint32_t e = own.ac[next >> (32 - LUT_BITS)];
+          if (value_bits(e) == 0) {
+            if (e == 0) e = find_one(table, next);
+            if (e == NO_CODE) {
+              bad |= BAD_CODE;
+              return;
+            }
+            if (value_bits(e) == 0) {
+              const uint32_t zeros = e >> 9, length = code_bits(e);
+              if (zeros < 15) {
+                run = run_of(next, e);
+                bits.at += length + zeros;
+                break;
+              }
+              k += 16, bits.at += length;
+              if (k > end) {
+                if (k == end + 1) break;
+                bad |= BAD_CODE;
+                return;
+              }
+              bits.take();
+              continue;
+            }
           }
-          k += zeros;
-          const int32_t value = size ? value_of(next << length, size) << low : 0;
-          if (k > end || value != (int16_t)value) {
-            bad |= BAD_CODE;
-            return;
-          }
+          const uint32_t size = value_bits(e), length = code_bits(e);
+          k += e >> 9;
+          const int32_t value = value_of(next << length, size) << low;
           // Not by a number: registers have none.
           if (k == 2 * lane) v[0] = value;
           if (k == 2 * lane + 1) v[1] = value;
-          bits.skip(length + size);
+          k++;
+          const uint32_t was = bits.at;
+          bits.at += length + size;
+          if ((k > end) | (value != (int16_t)value) | ((bits.at ^ was) >= 32)) {
+            if (k > end + 1 || value != (int16_t)value) {
+              bad |= BAD_CODE;
+              return;
+            }
+            if (k > end) break;
+            bits.take();
+          }
         }
-        if (bad) return;
         int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
         if (v[0]) to[0] = v[0];
         if (v[1]) to[1] = v[1];
@@ -223,7 +243,8 @@ struct Scan {
     });
   }
 
-  // A further bit of a band.
+  // A further bit of a band. This takes most of the time, so there are few branches: what is seldom to be done is
+  // behind one of them in front of each block.
   __device__ void refine() {
     Blocks blocks(image, pass, first_component());
     const uint32_t size_of_band = end - begin + 1, below = (1u << lane) - 1;
@@ -232,28 +253,34 @@ struct Scan {
     each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
       blocks.set(from);
       // What is not of the band another scan may write now.
-      const auto load = [&]() -> uint32_t {
-        const uint16_t *of = (const uint16_t *)p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
-        if (in[0] && in[1]) return *(const uint32_t *)of;
-        return in[0] ? of[0] : in[1] ? (uint32_t)of[1] << 16 : 0;
+      int16_t loaded[2] = {0, 0};
+      const auto load = [&]() {
+        const int16_t *of = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
+#pragma unroll
+        for (uint32_t i = 0; i < 2; i++)
+          if (in[i]) loaded[i] = of[i];
       };
       wait(from + 1);
-      uint32_t pair = load(), run = 0;
+      load();
+      uint32_t run = 0;
       for (uint32_t n = from; n < behind; n++) {
         int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
-        int32_t v[2] = {(int16_t)pair, (int16_t)(pair >> 16)};
-        // Asked for before it is needed.
-        if (n + 1 < behind) {
-          blocks.advance(1);
-          wait(n + 2);
-          pair = load();
+        const int32_t v[2] = {loaded[0], loaded[1]};
+        // The next block's are asked for before they are needed; behind the last block those of any that is there.
+        if ((n + 2 > ahead) | bits.is_short() | (n - told >= STRIDE) | blocks.ends_row()) {
+          tell(n);
+          wait(min(n + 2, behind));
+          bits.fill();
+          if (n + 1 < behind) blocks.advance(1);
+        } else {
+          blocks.next_in_row();
         }
+        load();
         // Those that are known, and for each how many come before it.
         const bool known[2] = {in[0] && v[0] != 0, in[1] && v[1] != 0};
         const uint32_t even = __ballot_sync(~0u, known[0]), odd = __ballot_sync(~0u, known[1]), count = __popc(even) + __popc(odd);
         uint32_t rank[2];
         rank[0] = __popc(even & below) + __popc(odd & below), rank[1] = rank[0] + known[0];
-        bits.fill();
         // The bit of a known one stands behind the bits of those before it, and behind codes: so many bits of these.
         const uint32_t block_at = bits.at;
         uint32_t codes = 0, codes_before[2] = {0, 0}, before = begin - 1, used = 0;
@@ -270,8 +297,9 @@ struct Scan {
             if (in[i] && !known[i]) own.zeros[2 * lane + i - begin - rank[i]] = 2 * lane + i;
           __syncwarp();
           const uint32_t free = size_of_band - count;
-          // Few branches: this takes most of the time. Without a zero that a code asks for all is garbage, and over.
-          do {
+          bits.take();
+          // Without a zero that a code asks for all is garbage, and over.
+          while (true) {
             const uint32_t next = bits.peek();
             uint32_t e = own.ac[next >> (32 - LUT_BITS)];
             if (e - 1 >= ENDS - 1) {
@@ -284,9 +312,9 @@ struct Scan {
                 return;
               }
               if (e & ENDS) {
-                const uint32_t from = bits.at;
-                run = end_run(next, e - ENDS);
-                codes += bits.at - from;
+                const uint32_t length = code_bits(e - ENDS) + ((e - ENDS) >> 9);
+                run = run_of(next, e - ENDS);
+                bits.at += length, codes += length;
                 behind_codes();
                 break;
               }
@@ -295,33 +323,36 @@ struct Scan {
             used += zeros + 1, codes += length + size;
             behind_codes();
             // Past so many zeros to the one behind them; what is known on the way has a bit each.
-            const uint32_t k = own.zeros[(used - 1) % 64];
+            const uint32_t k = own.zeros[used - 1];
             const int32_t value = size == 0 ? 0 : next << length >> 31 ? one : -one;
             if (k == 2 * lane) added[0] = value;
             if (k == 2 * lane + 1) added[1] = value;
-            bits.skip(length + size + k - before - 1 - zeros);
+            const uint32_t was = bits.at;
+            bits.at += length + size + k - before - 1 - zeros;
             before = k;
-          } while (before != end && used <= free);
+            if (k == end || used > free || (bits.at ^ was) >= 32) {
+              if (k == end || used > free) break;
+              bits.take();
+            }
+          }
           if (used > free) {
             bad |= BAD_CODE;
             return;
           }
         }
-        if (run > 0) {
-          run--;
-          bits.skip(count - (before + 1 - begin - used));
-        }
+        bits.at += run > 0 ? count - (before + 1 - begin - used) : 0;
+        run -= run > 0;
 #pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
           // Away from zero.
-          if (known[i] && bits.bit(block_at + codes_before[i] + rank[i])) added[i] = v[i] < 0 ? -one : one;
+          const uint32_t bit = bits.bit(block_at + codes_before[i] + rank[i]);
+          if (known[i] && bit) added[i] = v[i] < 0 ? -one : one;
           if (added[i]) to[i] = v[i] + added[i];
         }
         if (bits.at > last) {
           bad |= TOO_SHORT;
           return;
         }
-        tell(n + 1);
       }
     });
   }

@@ -269,11 +269,12 @@ impl Sm {
     }
 }
 
-/// Threads of a block that decodes one of so many progressive images. Of more than the SMs have at a time, blocks of
-/// half as many warps take scans in turn: twice as many images are at work, and each takes a third longer.
+/// Threads of a block that decodes one of so many progressive images of a batch; other batches under way may have as
+/// many. Of more than the SMs have at a time, blocks of half as many warps take scans in turn: twice as many images are
+/// at work, and each takes a third longer.
 fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
     let at_a_time = PROGRESSIVE_BLOCKS * gpu.multiprocessors();
-    if images > at_a_time { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
+    if images * gpu.in_flight().max(1) > at_a_time { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
 }
 
 /// Blocks of so many threads that an SM has registers for.

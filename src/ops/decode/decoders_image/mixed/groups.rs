@@ -10,7 +10,7 @@ use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::missing_sample;
 use crate::ops::decode::decoders_image::finish::{ALIGNMENT, Extent};
-use crate::ops::decode::decoders_image::on_sms::{EARLY_BYTES, MOST_BESIDE, SIDES, groups};
+use crate::ops::decode::decoders_image::on_sms::{self, EARLY_BYTES, MOST_BESIDE, SIDES, groups};
 
 impl Batch<'_, '_, '_> {
     /// Decodes what is for the SMs, and with the first group of that what is for engines and threads.
@@ -18,8 +18,9 @@ impl Batch<'_, '_, '_> {
     /// # Errors
     /// What a broken device answers, or one without memory.
     pub(super) fn decode_groups(&mut self, cx: &mut GpuCx<'_>) -> Result<()> {
-        let on_sms = std::mem::take(&mut self.sms);
-        let bytes = on_sms.iter().map(|image| image.file.all.len()).sum();
+        let mut on_sms = std::mem::take(&mut self.sms);
+        let file_bytes = |images: &[&Image<'_>]| images.iter().map(|image| image.file.all.len()).sum();
+        let bytes: usize = file_bytes(&on_sms);
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is
         // read.
         let early = bytes >= EARLY_BYTES;
@@ -28,11 +29,18 @@ impl Batch<'_, '_, '_> {
         let device = &*self.device;
         let need =
             |image: &&Image<'_>| image.planned.as_ref().map_or(0, |planned| device.sm_bytes(image, planned));
-        let is_progressive = |image: &&&Image<'_>| {
-            image.planned.as_ref().is_some_and(|planned| planned.coded.is_progressive())
-        };
-        let progressive = on_sms.iter().filter(is_progressive).count();
-        let groups = groups(&on_sms, bytes, has_room, need, device.speeds.scratch());
+        // Of several groups the last are those of progressive files. They take as long as their longest scan, many as
+        // long as few, so only memory parts them.
+        on_sms.sort_by_key(|image| is_progressive(image));
+        let (others, progressive) = on_sms.split_at(on_sms.partition_point(|image| !is_progressive(image)));
+        let most = device.speeds.scratch();
+        let mut groups = groups(&on_sms, bytes, has_room, need, most);
+        if groups.len() > 1 && !progressive.is_empty() {
+            groups = on_sms::groups(progressive, 0, has_room, need, most);
+            if !others.is_empty() {
+                groups.splice(0..0, on_sms::groups(others, file_bytes(others), has_room, need, most));
+            }
+        }
         let several = groups.len() > 1;
         let mut memory = Scratch::default();
         if several {
@@ -57,8 +65,12 @@ impl Batch<'_, '_, '_> {
                 cx.recorder.fork(side)?;
             }
             let scratch = (&mut memory, side);
-            let recorded =
-                self.device.sms.record(cx.recorder, scratch, (made.prepared, progressive), &made.scans)?;
+            let recorded = self.device.sms.record(
+                cx.recorder,
+                scratch,
+                (made.prepared, progressive.len()),
+                &made.scans,
+            )?;
             let (whole, broken): (Vec<_>, Vec<_>) =
                 images.iter().zip(&made.scans).partition(|(_, (_, scan))| scan.is_some());
             self.again.extend(broken.iter().map(|((image, _), _)| *image));
@@ -101,6 +113,10 @@ impl Batch<'_, '_, '_> {
         cx.recorder.make_room(own.chain(decoded).sum())?;
         Ok(memory)
     }
+}
+
+fn is_progressive(image: &Image<'_>) -> bool {
+    image.planned.as_ref().is_some_and(|planned| planned.coded.is_progressive())
 }
 
 /// Where a reader finds what the SMs made of an image.
