@@ -42,8 +42,6 @@ struct Bits {
     at += count;
     if (at / 32 != before) take();
   }
-  // The 32 from a bit of the word at hand on, which each lane has its own of.
-  __device__ uint32_t of_lane(uint32_t lane) const { return __funnelshift_l(ring[(at / 32 + 1) % RING_WORDS], ring[at / 32 % RING_WORDS], lane); }
   // The one at a place in the block at hand.
   __device__ uint32_t bit(uint32_t place) const { return ring[place / 32 % RING_WORDS] >> (31 - place % 32) & 1; }
   // The one at any place.

@@ -2,8 +2,8 @@
 // image, a warp a scan at a time. All scans of an image are decoded at once: a scan that brings further bits of
 // coefficients follows those that brought the earlier ones, some blocks behind them.
 //
-// Where a code begins is known only when the one before it is read. So the threads of a warp look up what would begin
-// at each bit of a word of the data, and then go from code to code together: the thread at whose bit one begins has it.
+// Where a code begins is known only when the one before it is read, so all threads of a warp read the same codes. What
+// they share is the work on the coefficients of a block: each thread has two.
 #include "jpeg_bits.cuh"
 #include "jpeg_codes.cuh"
 
@@ -16,18 +16,12 @@ constexpr uint32_t STRIDE = 16;
 // How far a scan is that is done, or was given up: whoever waits for it goes on.
 constexpr uint32_t DONE = 1u << 31;
 
-// Entries of a band's codes as threads have them: all bits of the code and of what belongs to it (bits 0 to 4), and the
-// zeros, or of a code that ends blocks the bits of their number (9 to 12). 0: it is not known yet.
-constexpr uint32_t VALUE = 1 << 5;      // It has a value, or a sign.
-constexpr uint32_t POSITIVE = 1 << 14;  // Of a refining scan: the sign.
-constexpr uint32_t ENDS = 1 << 15;      // It ends blocks.
-
-// Those of a table's entry; 0 for codes that a scan must not have.
-__device__ inline uint32_t entry_of(uint32_t e, bool refines) {
-  const uint32_t size = value_bits(e), zeros = e >> 9, length = code_bits(e);
-  if (e == 0 || e == NO_CODE || (refines && size > 1)) return 0;
-  if (size == 0 && zeros < 15) return (length + zeros) | zeros << 9 | ENDS;
-  return (length + size) | zeros << 9 | (size > 0 ? VALUE : 0);
+// Set in an entry of a refining scan's table whose code ends blocks.
+constexpr uint32_t ENDS = 1u << 15;
+// The entry of a table as a refining scan has it; 0 for codes that it must not have, whose values have several bits.
+__device__ inline uint32_t refining(uint32_t e) {
+  const uint32_t size = value_bits(e);
+  return size > 1 ? 0 : size == 0 && e != 0 && e >> 9 < 15 ? e | ENDS : e;
 }
 
 // Tables of a warp's scan, by the next bits, and places of coefficients.
@@ -128,7 +122,7 @@ struct Scan {
   // Loads the tables of a scan with codes.
   __device__ void load() {
     if (pass.first > 0 && pass.refines) {
-      for (uint32_t i = lane; i < 1 << LUT_BITS; i += 32) own.ac[i] = entry_of(table.lut[i], true);
+      for (uint32_t i = lane; i < 1 << LUT_BITS; i += 32) own.ac[i] = refining(table.lut[i]);
     } else if (pass.first > 0) {
       const uint4 *from = (const uint4 *)table.lut;
       for (uint32_t i = lane; i < sizeof(own.ac) / 16; i += 32) ((uint4 *)own.ac)[i] = __ldg(from + i);
@@ -174,76 +168,69 @@ struct Scan {
     }
   }
 
-  // Blocks from this one on that have nothing (more) in the band: a code of `entry` is at hand, and passed.
-  __device__ uint32_t end_blocks(uint32_t entry) {
-    const uint32_t length = entry & 31, count = entry >> 9 & 15;
-    bits.take();
-    const uint32_t next = bits.peek();
-    bits.at += length;
-    return count == 0 ? 1 : (1u << count) + (next << (length - count) >> (32 - count));
+  // Blocks from this one on that have nothing (more) in the band.
+  __device__ static uint32_t run_of(uint32_t next, uint32_t e) {
+    const uint32_t count = e >> 9, length = code_bits(e);
+    return count == 0 ? 1 : (1u << count) + (next << length >> (32 - count));
   }
 
   // A band for the first time. The blocks are 0.
   __device__ void first() {
-    constexpr uint32_t NOWHERE = ~0u;
-    bool too_large = false;
     Blocks blocks(image, pass, first_component());
     each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
-      // Of the code at a lane's bit of a word: its entry, its value, and where that goes in the block that has it.
-      uint32_t word = NOWHERE, entry = 0, block = 0, place = NOWHERE;
-      int32_t value = 0;
-      const auto know = [&](uint32_t next, uint32_t e) {
-        entry = entry_of(e, false);
-        if (entry & VALUE) value = value_of(next << code_bits(e), value_bits(e)) << low;
-      };
-      const auto write = [&]() {
-        if (place != NOWHERE) {
-          too_large |= value != (int16_t)value;
-          p.coefficients[(uint64_t)block * 64 + place] = value;
-        }
-        place = NOWHERE;
-      };
-      const auto look = [&]() {
-        write();
-        word = bits.at / 32;
-        const uint32_t next = bits.of_lane(lane);
-        know(next, own.ac[next >> (32 - LUT_BITS)]);
-      };
       blocks.set(from);
       for (uint32_t n = from; n < behind;) {
         bits.fill();
-        if (bits.at / 32 != word) look();
+        bits.take();
+        int32_t v[2] = {0, 0};
         uint32_t run = 1, k = begin;
         while (true) {
-          const uint32_t e = __shfl_sync(~0u, entry, bits.at);
-          const uint32_t was = bits.at;
-          k += e >> 9 & 15;
-          if (lane == was % 32 && e & VALUE) place = k, block = blocks.at;
-          k++, bits.at += e & 31;
-          if ((k > end) | (e - 1 >= ENDS - 1) | ((bits.at ^ was) >= 32)) {
-            if (e - 1 >= ENDS - 1) {
-              k -= (e >> 9 & 15) + 1, bits.at = was;
-              if (e & ENDS) {
-                run = end_blocks(e);
+          const uint32_t next = bits.peek();
+          uint32_t e = own.ac[next >> (32 - LUT_BITS)];
+          if (value_bits(e) == 0) {
+            if (e == 0) e = find_one(table, next);
+            if (e == NO_CODE) {
+              bad |= BAD_CODE;
+              return;
+            }
+            if (value_bits(e) == 0) {
+              const uint32_t zeros = e >> 9, length = code_bits(e);
+              if (zeros < 15) {
+                run = run_of(next, e);
+                bits.at += length + zeros;
                 break;
+              }
+              k += 16, bits.at += length;
+              if (k > end) {
+                if (k == end + 1) break;
+                bad |= BAD_CODE;
+                return;
               }
               bits.take();
-              const uint32_t next = bits.peek(), found = find_one(table, next);
-              if (found == NO_CODE) {
-                bad |= BAD_CODE;
-                break;
-              }
-              if (lane == was % 32) know(next, found);
               continue;
             }
-            if (k > end) {
-              if (k > end + 1) bad |= BAD_CODE;
-              break;
+          }
+          const uint32_t size = value_bits(e), length = code_bits(e);
+          k += e >> 9;
+          const int32_t value = value_of(next << length, size) << low;
+          // Not by a number: registers have none.
+          if (k == 2 * lane) v[0] = value;
+          if (k == 2 * lane + 1) v[1] = value;
+          k++;
+          const uint32_t was = bits.at;
+          bits.at += length + size;
+          if ((k > end) | (value != (int16_t)value) | ((bits.at ^ was) >= 32)) {
+            if (k > end + 1 || value != (int16_t)value) {
+              bad |= BAD_CODE;
+              return;
             }
-            look();
+            if (k > end) break;
+            bits.take();
           }
         }
-        if (bad) return;
+        int16_t *const to = p.coefficients + (uint64_t)blocks.at * 64 + 2 * lane;
+        if (v[0]) to[0] = v[0];
+        if (v[1]) to[1] = v[1];
         if (bits.at > last) {
           bad |= TOO_SHORT;
           return;
@@ -251,13 +238,9 @@ struct Scan {
         run = min(run, behind - n);
         n += run;
         blocks.advance(run);
-        if (n - told >= STRIDE || n == behind) {
-          write();
-          tell(n);
-        }
+        tell(n);
       }
     });
-    if (__any_sync(~0u, too_large)) bad |= BAD_CODE;
   }
 
   // A further bit of a band. This takes most of the time, so there are few branches: what is seldom to be done is
@@ -268,14 +251,6 @@ struct Scan {
     const int32_t one = 1 << low;
     const bool in[2] = {2 * lane >= begin && 2 * lane <= end, 2 * lane + 1 >= begin && 2 * lane + 1 <= end};
     each_segment([&](uint32_t from, uint32_t behind, uint32_t last) {
-      // Of the code at a lane's bit of a word: its entry, with its sign.
-      uint32_t word = ~0u, entry = 0;
-      const auto know = [&](uint32_t next, uint32_t e) { entry = e & VALUE && next << ((e - 1) & 31) >> 31 ? e | POSITIVE : e; };
-      const auto look = [&]() {
-        word = bits.at / 32;
-        const uint32_t next = bits.of_lane(lane);
-        know(next, own.ac[next >> (32 - LUT_BITS)]);
-      };
       blocks.set(from);
       // What is not of the band another scan may write now.
       int16_t loaded[2] = {0, 0};
@@ -322,40 +297,43 @@ struct Scan {
             if (in[i] && !known[i]) own.zeros[2 * lane + i - begin - rank[i]] = 2 * lane + i;
           __syncwarp();
           const uint32_t free = size_of_band - count;
-          if (bits.at / 32 != word) look();
+          bits.take();
           // Without a zero that a code asks for all is garbage, and over.
           while (true) {
-            const uint32_t e = __shfl_sync(~0u, entry, bits.at), zeros = e >> 9 & 15;
-            used += zeros + 1, codes += e & 31;
+            const uint32_t next = bits.peek();
+            uint32_t e = own.ac[next >> (32 - LUT_BITS)];
+            if (e - 1 >= ENDS - 1) {
+              if (e == 0) {
+                e = find_one(table, next);
+                e = e == NO_CODE ? 0 : refining(e);
+              }
+              if (e == 0) {
+                bad |= BAD_CODE;
+                return;
+              }
+              if (e & ENDS) {
+                const uint32_t length = code_bits(e - ENDS) + ((e - ENDS) >> 9);
+                run = run_of(next, e - ENDS);
+                bits.at += length, codes += length;
+                behind_codes();
+                break;
+              }
+            }
+            const uint32_t size = value_bits(e), zeros = e >> 9, length = code_bits(e);
+            used += zeros + 1, codes += length + size;
             behind_codes();
             // Past so many zeros to the one behind them; what is known on the way has a bit each.
             const uint32_t k = own.zeros[used - 1];
-            const int32_t value = e & POSITIVE ? one : -one;
-            if (e & VALUE && k == 2 * lane) added[0] = value;
-            if (e & VALUE && k == 2 * lane + 1) added[1] = value;
+            const int32_t value = size == 0 ? 0 : next << length >> 31 ? one : -one;
+            if (k == 2 * lane) added[0] = value;
+            if (k == 2 * lane + 1) added[1] = value;
             const uint32_t was = bits.at;
-            bits.at += (e & 31) + k - before - 1 - zeros;
-            if ((k == end) | (used > free) | (e - 1 >= ENDS - 1) | ((bits.at ^ was) >= 32)) {
-              if (e - 1 >= ENDS - 1) {
-                used -= zeros + 1, bits.at = was;
-                if (e & ENDS) {
-                  run = end_blocks(e);
-                  break;
-                }
-                bits.take();
-                const uint32_t next = bits.peek(), found = entry_of(find_one(table, next), true);
-                if (found == 0) {
-                  bad |= BAD_CODE;
-                  return;
-                }
-                if (lane == was % 32) know(next, found);
-                continue;
-              }
-              before = k;
-              if (k == end || used > free) break;
-              look();
-            }
+            bits.at += length + size + k - before - 1 - zeros;
             before = k;
+            if (k == end || used > free || (bits.at ^ was) >= 32) {
+              if (k == end || used > free) break;
+              bits.take();
+            }
           }
           if (used > free) {
             bad |= BAD_CODE;
