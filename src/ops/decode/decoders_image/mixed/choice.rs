@@ -16,9 +16,9 @@ use crate::memory::{Bounds, Size, bound};
 use crate::operator::Inputs;
 
 /// Progressive images of a batch, for each thread of the host, from more of which on the SMs have them. A warp reads a
-/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan. On an H200 that is 10 ms
-/// at 500 x 375 and 66 ms at 1080p; a thread of its host takes 3.3 and 28 ms for an image.
-const PROGRESSIVE_OF_A_THREAD: usize = 4;
+/// scan from its beginning to its end, so a batch takes the SMs as long as its longest scan. On an H200 that is 7 ms
+/// at 500 x 375 and 40 ms at 1080p; a thread of its host takes 3.3 and 28 ms for an image.
+const PROGRESSIVE_OF_A_THREAD: usize = 3;
 
 /// Whether the SMs have the progressive images of a batch.
 fn are_enough(progressive: usize, threads: usize, wish: Option<Wish>) -> bool {
