@@ -5,6 +5,7 @@
 // Where a code begins is known only when the one before it is read, so all threads of a warp read the same codes. What
 // they share is the work on the coefficients of a block: each thread has two.
 #include "jpeg_bits.cuh"
+#include "jpeg_blocks.cuh"
 #include "jpeg_codes.cuh"
 
 // Warps of a block at most.
@@ -34,39 +35,6 @@ struct Own {
   uint8_t zeros[64 + 16];
   // Words of the data.
   uint32_t ring[RING_WORDS];
-};
-
-// Where blocks of a component are that come row by row, as in its own scans.
-struct Blocks {
-  uint32_t first, mcu_blocks, mcus_across, h, v, across;
-  // The block at hand: its column in its row, its column in its MCU, and where it is.
-  uint32_t x, y, in_mcu, at;
-
-  __device__ Blocks(const Image &image, const Pass &pass, uint32_t c)
-      : first(image.first_block + image.first[c]), mcu_blocks(image.mcu_blocks), mcus_across(image.mcus_across), h(image.across[c]),
-        v(image.mcu_height >> image.factor_y[c]), across(pass.across) {}
-  __device__ void set(uint32_t number) {
-    x = number % across, y = number / across;
-    place();
-  }
-  __device__ void place() {
-    const uint32_t mcu_x = x / h, mcu_y = y / v;
-    in_mcu = x - mcu_x * h;
-    at = first + (mcu_y * mcus_across + mcu_x) * mcu_blocks + (y - mcu_y * v) * h + in_mcu;
-  }
-  __device__ bool ends_row() const { return x + 1 == across; }
-  __device__ void next_in_row() {
-    x++, in_mcu++, at++;
-    if (in_mcu == h) in_mcu = 0, at += mcu_blocks - h;
-  }
-  __device__ void advance(uint32_t count) {
-    if (count == 1 && !ends_row()) {
-      next_in_row();
-    } else {
-      x += count, y += x / across, x %= across;
-      place();
-    }
-  }
 };
 
 // A scan while a warp decodes it.

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn few_progressive_images_are_for_the_host() {
-        assert!(!are_enough(64, 16, None) && are_enough(65, 16, None) && !are_enough(0, 0, None));
+        assert!(!are_enough(48, 16, None) && are_enough(49, 16, None) && !are_enough(0, 0, None));
         assert!(are_enough(1, 16, Some(Wish::Path(Path::Sm))));
     }
 }
