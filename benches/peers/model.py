@@ -5,6 +5,9 @@
     benches/peers/model.py --models resnet50 --batch 128 --peers synthetic gesso:2 gesso:2:1.0 gesso:2:0.5
     benches/peers/model.py --peers synthetic gesso:2 gesso:2:0 gesso:2::32 gesso:2:0:32
                                                                   what it brings that engines take images from the SMs
+    benches/peers/model.py --latency --batch 1 2 4 8 --peers synthetic gesso:1 dali:1:0.65
+                                                                  one batch at a time: p50 and p99 from the files to
+                                                                  the model's answer
 
 A peer is `synthetic` (tensors that are there already), `gesso:LANES[:LOAD[:MULTIPROCESSORS]]` or `dali:DEPTH:LOAD`;
 LOAD is `hw_decoder_load`, absent where Gesso decides, 0 where no JPEG is for the engines; MULTIPROCESSORS are those
@@ -131,6 +134,9 @@ class Synthetic:
 
         return [lane]
 
+    def fill(self, model, i, number):
+        """Batch `number` to input `i` of the model."""
+
 
 class Gesso:
     def __init__(self, options, files, batch, lanes, load, multiprocessors, place):
@@ -181,22 +187,26 @@ class Gesso:
             batch = first
             while not stop.is_set():
                 i = free.get()
-                given, memory = (
-                    self.batches[batch % len(self.batches)][0],
-                    Memory(model.inputs[i].data_ptr(), SAMPLE_BYTES),
-                )
-                batch, result = batch + 1, ctypes.c_void_p()
                 began = time.perf_counter()
-                status = self.lib.gesso_instance_run_into(
-                    instance, self.batch, ctypes.byref(given), 1, self.place, ctypes.byref(memory), ctypes.byref(result)
-                )
+                self.run(instance, batch, model.inputs[i])
                 self.took.append(time.perf_counter() - began)
-                if status:
-                    raise RuntimeError(self.library.last_error())
-                self.lib.gesso_result_free(result)
+                batch += 1
                 filled.put(i)
 
         return [lambda i=i, instance=instance: lane(instance, i) for i, instance in enumerate(self.instances)]
+
+    def run(self, instance, number, target):
+        given, memory = self.batches[number % len(self.batches)][0], Memory(target.data_ptr(), SAMPLE_BYTES)
+        result = ctypes.c_void_p()
+        status = self.lib.gesso_instance_run_into(
+            instance, self.batch, ctypes.byref(given), 1, self.place, ctypes.byref(memory), ctypes.byref(result)
+        )
+        if status:
+            raise RuntimeError(self.library.last_error())
+        self.lib.gesso_result_free(result)
+
+    def fill(self, model, i, number):
+        self.run(self.instances[0], number, model.inputs[i])
 
     def close(self):
         for instance in self.instances:
@@ -222,22 +232,24 @@ class Dali:
             image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
             return fn.crop_mirror_normalize(image, dtype=types.FLOAT16, output_layout="CHW", mean=MEAN, std=STD)
 
-        self.pipe = chain()
+        self.pipe, self.stream = chain(), torch.cuda.Stream()
         self.pipe.build()
 
     def start(self, model, free, filled, stop):
-        from nvidia.dali.plugin.pytorch import feed_ndarray
-
         def lane():
-            stream = torch.cuda.Stream()
             while not stop.is_set():
                 i = free.get()
-                (output,) = self.pipe.run()
-                feed_ndarray(output.as_tensor(), model.inputs[i], cuda_stream=stream)
-                stream.synchronize()
+                self.fill(model, i, 0)
                 filled.put(i)
 
         return [lane]
+
+    def fill(self, model, i, number):
+        from nvidia.dali.plugin.pytorch import feed_ndarray
+
+        (output,) = self.pipe.run()
+        feed_ndarray(output.as_tensor(), model.inputs[i], cuda_stream=self.stream)
+        self.stream.synchronize()
 
 
 # --- Both
@@ -322,6 +334,35 @@ def compare(name, batch, sources, options):
     return rows
 
 
+def latencies(model, source, seconds):
+    """Seconds of each batch, from its files to the end of the model's work, one after the other."""
+    took, number, began = [], 0, time.perf_counter()
+    while (now := time.perf_counter()) - began < seconds * 4 / 3:
+        source.fill(model, 0, number)
+        model.run(0)
+        model.stream.synchronize()
+        if now - began > seconds / 3:
+            took.append(time.perf_counter() - now)
+        number += 1
+    return took
+
+
+def compare_latencies(name, batch, sources, options):
+    """Prints p50 and p99 of each source in front of the model, and of what is in front of it alone; returns rows."""
+    model, alone = (Model(which, batch, 1, options.priority) for which in (name, "none"))
+    rows = []
+    for peer, source in sources.items():
+        both, own = [], []
+        for _ in range(options.rounds):
+            both += latencies(model, source, options.seconds)
+            own += latencies(alone, source, options.seconds)
+        figures = [1e6 * float(np.percentile(took, share)) for took in (both, own) for share in (50, 99)]
+        words = "with the model p50 {:.0f} us, p99 {:.0f} us; in front of it p50 {:.0f} us, p99 {:.0f} us"
+        print(f"{name:20} {batch:4}  {peer:14} {words.format(*figures)}")
+        rows.append(dict(model=name, batch=batch, peer=peer, microseconds=figures))
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -345,6 +386,7 @@ def main():
         default=0,
         help="of the device that Gesso's work may take; 0: all (default: %(default)s)",
     )
+    parser.add_argument("--latency", action="store_true", help="of one batch at a time, in place of images/s")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
@@ -363,7 +405,7 @@ def main():
                 except ImportError as error:
                     print(f"skipped: {peer}: {error}")
             for name in options.models:
-                rows += compare(name, batch, sources, options)
+                rows += (compare_latencies if options.latency else compare)(name, batch, sources, options)
             for source in sources.values():
                 if hasattr(source, "close"):
                     source.close()
