@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::passes::Pass;
+use super::passes::{Pass, in_turn};
 use super::planned::Planned;
 use super::rows::{Cut, Image, Work};
 use super::scan::{Scan, Segment};
@@ -228,13 +228,18 @@ impl<'a> Batch<'a> {
             let is_progressive = !passes.is_empty();
             if is_progressive {
                 let mut next = image.first_segment;
+                let mut segments = scan.segments().iter();
+                let mut bits = Vec::with_capacity(passes.len());
                 for pass in &mut passes {
                     pass.first_segment = next;
                     next += pass.segments();
+                    let own = segments.by_ref().take(pass.segments() as usize);
+                    bits.push(own.map(|segment| u64::from(segment.bits)).sum());
                 }
+                passes = in_turn(passes, &bits);
                 let (first, count) = (number(self.passes.len())?, number(passes.len())?);
                 self.progressive.push(Work::new(number(self.images.len())?, (first, count)));
-                self.passes.append(&mut passes);
+                self.passes.extend(passes);
                 self.segments.extend(scan.segments());
             }
             for &segment in scan.segments().iter().filter(|_| !is_progressive) {

@@ -270,15 +270,19 @@ impl Sm {
 }
 
 /// Threads of a block that decodes one of so many progressive images of a batch; other batches under way may have as
-/// many. Of more than the SMs have at a time, blocks of half as many warps take scans in turn: twice as many images are
-/// at work, and each takes a third longer.
+/// many. All of them are to be at work at a time, so that each has fewer warps where there are many: these take scans in
+/// turn.
 fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
-    let at_a_time = PROGRESSIVE_BLOCKS * gpu.multiprocessors();
-    if images * gpu.in_flight().max(1) > at_a_time { constants::PROGRESSIVE_THREADS / 2 } else { constants::PROGRESSIVE_THREADS }
+    let of_an_sm = (images * gpu.in_flight().max(1)).div_ceil(gpu.multiprocessors().max(1));
+    let warps = (WARPS_OF_AN_SM / of_an_sm.max(1)).max(LEAST_WARPS) as u32;
+    constants::PROGRESSIVE_THREADS.min(32 * warps)
 }
 
-/// Blocks of so many threads that an SM has registers for.
-const PROGRESSIVE_BLOCKS: usize = 3;
+/// Warps of `jpeg_progressive` that an SM has registers for.
+const WARPS_OF_AN_SM: usize = 32;
+
+/// Warps that an image has at least: with fewer, too many scans wait for one.
+const LEAST_WARPS: usize = 5;
 
 /// Tables of a batch that are made at once and kept. Of more, no other batch has them.
 const FEW_TABLES: usize = 16;

@@ -1,6 +1,8 @@
 //! Rows of the tables of the kernel that decodes progressive images: their scans, and which of them waits for which. It
 //! must not know files.
 
+use std::cmp::Reverse;
+
 use super::coded::Coded;
 use super::constants::MAX_COMPONENTS;
 use crate::error::{Error, Result};
@@ -63,8 +65,50 @@ impl Pass {
     }
 }
 
+/// Puts the scans of an image into the order in which warps take them, where these are fewer: `bits` are those of their
+/// data. First come the scans of the component that has most, as each of its scans follows another and all of them take
+/// longest; DC values come last. A scan stays behind those that it waits for.
+pub(super) fn in_turn(passes: Vec<Pass>, bits: &[u64]) -> Vec<Pass> {
+    let weight = |components: u32| -> u64 {
+        let scans = passes.iter().zip(bits);
+        scans.filter(|(pass, _)| pass.first > 0 && pass.components == components).map(|(_, bits)| bits).sum()
+    };
+    let mut order: Vec<usize> = (0..passes.len()).collect();
+    order.sort_by_key(|&number| {
+        passes.get(number).map(|pass| (pass.first == 0, Reverse(weight(pass.components)), number))
+    });
+    let place = |earlier: usize| order.iter().position(|&number| number == earlier).unwrap_or_default();
+    let moved = |waits: u32| {
+        (0..order.len()).filter(|earlier| waits >> earlier & 1 != 0).fold(0, |all, earlier| all | 1 << place(earlier))
+    };
+    let taken = order.iter().filter_map(|&number| passes.get(number));
+    taken.map(|pass| Pass { waits: moved(pass.waits), ..*pass }).collect()
+}
+
 /// Whether `scan` changes coefficients that `earlier` has brought.
 fn is_before(earlier: &Scan<'_>, scan: &Scan<'_>) -> bool {
     let shared = scan.components.iter().any(|place| earlier.components.contains(place));
     shared && earlier.band[0] <= scan.band[1] && scan.band[0] <= earlier.band[1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warps_take_long_chains_first_and_nothing_before_what_it_waits_for() {
+        let pass = |components, first, waits| Pass { components, first, waits, ..bytemuck::Zeroable::zeroed() };
+        // DC values, a band of Y, one of Cr, a further bit of DC, of Y, of Cr.
+        let passes = vec![
+            pass(7, 0, 0),
+            pass(1, 1, 0),
+            pass(4, 1, 0),
+            pass(7, 0, 1),
+            pass(1, 1, 1 << 1),
+            pass(4, 1, 1 << 2),
+        ];
+        let taken = in_turn(passes, &[900, 10, 50, 900, 70, 20]);
+        let shown: Vec<_> = taken.iter().map(|pass| (pass.components, pass.first, pass.waits)).collect();
+        assert_eq!(shown, [(1, 1, 0), (1, 1, 1), (4, 1, 0), (4, 1, 1 << 2), (7, 0, 0), (7, 0, 1 << 4)]);
+    }
 }
