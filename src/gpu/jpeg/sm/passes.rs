@@ -79,7 +79,9 @@ pub(super) fn in_turn(passes: Vec<Pass>, bits: &[u64]) -> Vec<Pass> {
     });
     let place = |earlier: usize| order.iter().position(|&number| number == earlier).unwrap_or_default();
     let moved = |waits: u32| {
-        (0..order.len()).filter(|earlier| waits >> earlier & 1 != 0).fold(0, |all, earlier| all | 1 << place(earlier))
+        (0..order.len())
+            .filter(|earlier| waits >> earlier & 1 != 0)
+            .fold(0, |all, earlier| all | 1 << place(earlier))
     };
     let taken = order.iter().filter_map(|&number| passes.get(number));
     taken.map(|pass| Pass { waits: moved(pass.waits), ..*pass }).collect()
@@ -97,7 +99,8 @@ mod tests {
 
     #[test]
     fn warps_take_long_chains_first_and_nothing_before_what_it_waits_for() {
-        let pass = |components, first, waits| Pass { components, first, waits, ..bytemuck::Zeroable::zeroed() };
+        let pass =
+            |components, first, waits| Pass { components, first, waits, ..bytemuck::Zeroable::zeroed() };
         // DC values, a band of Y, one of Cr, a further bit of DC, of Y, of Cr.
         let passes = vec![
             pass(7, 0, 0),
