@@ -3,6 +3,7 @@
 import operator
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from .._tensors.enums import DALIDataType
@@ -125,13 +126,23 @@ class Settings:
     exec_separated = property(lambda self: isinstance(self.prefetch_queue_depth, dict))
     cpu_queue_size = property(lambda self: self._depth_of("cpu_size"))
     gpu_queue_size = property(lambda self: self._depth_of("gpu_size"))
-    # Batches that are prepared ahead.
-    queue_depth = property(lambda self: max(self.cpu_queue_size, self.gpu_queue_size))
-    # Whether batches are made in another thread than the caller's; whether before they are asked for.
-    runs_ahead = property(lambda self: self.exec_async and self.exec_pipelined)
-    prepares_ahead = property(lambda self: self.runs_ahead and self.queue_depth > 1)
     # The number of the GPU, or None.
     gpu = property(lambda self: None if self.device_id == CPU_ONLY_DEVICE_ID else self.device_id)
+
+    @cached_property
+    def queue_depth(self):
+        """Batches that are prepared ahead."""
+        return max(self.cpu_queue_size, self.gpu_queue_size)
+
+    @cached_property
+    def runs_ahead(self):
+        """Whether batches are made in another thread than the caller's."""
+        return self.exec_async and self.exec_pipelined
+
+    @cached_property
+    def prepares_ahead(self):
+        """Whether they are made before they are asked for."""
+        return self.runs_ahead and self.queue_depth > 1
 
     def _depth_of(self, key):
         depth: Any = self.prefetch_queue_depth

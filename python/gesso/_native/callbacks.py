@@ -18,6 +18,8 @@ _CALL = CFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(Input), c_void_p)
 _RELEASE = CFUNCTYPE(None, c_void_p)
 # What the library is told of an exception. Who runs the batch raises the exception itself.
 _FAILED = 1
+# What stands around a batch that calls none.
+_NOTHING = contextlib.nullcontext()
 
 
 class Callback(ctypes.Structure):
@@ -64,9 +66,13 @@ class Callbacks:
             "gesso_pipeline_load_with_callbacks", serialized, len(serialized), device, self._table, self._count, place
         )
 
+    def batch(self, inputs):
+        """Inside of it a batch runs of `inputs`, pairs of a name and a `Batch`. What a function raises is raised here,
+        too."""
+        return self._running([batch for _, batch in inputs]) if self._count else _NOTHING
+
     @contextlib.contextmanager
-    def batch(self, fed):
-        """Inside of it a batch runs, whose inputs are in `fed`. What a function raises is raised here, too."""
+    def _running(self, fed):
         state, raised = self._state, None
         state.fed = fed
         try:
@@ -88,7 +94,7 @@ class _State:
         # By function: what its outputs are in, until the library has copied them.
         self.kept = {}
         self.raised = None
-        # What the batch's own inputs are in: a function may keep arrays of them.
+        # The batch's own inputs: a function may keep arrays of them.
         self.fed = None
 
 
@@ -130,7 +136,7 @@ def _inputs(handle, count, state):
     owner = Result(handle, state.process, state.fed)
     size = _library.library().gesso_result_batch_size(handle)
     found = [output_of(owner, i, size, {}) for i in range(count)]
-    constant = {_address(array) for given in state.fed or () for array in given.batch.arrays if _is_constant(array)}
+    constant = {_address(array) for batch in state.fed or () for array in batch.arrays if _is_constant(array)}
     for arrays, _, _ in found if constant else ():
         for array in arrays:
             if array is not None and _address(array) in constant:

@@ -6,7 +6,7 @@ import threading
 from .._threads.fork import Process
 from . import library as _library
 from .callbacks import Callbacks
-from .inputs import structures
+from .inputs import ReusedInputs
 from .library import InstanceOptions
 from .result import Result, outcome_of
 
@@ -39,8 +39,7 @@ class Engine:
         options = InstanceOptions(size, num_threads, gpu, on_host, 1, gpu_multiprocessors, deterministic, formats)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
-        # Names of inputs whose samples may be in memory of the GPU.
-        self._device_inputs = _device_inputs(self._pipeline) if device == _library.GPU else frozenset()
+        self._inputs = ReusedInputs(_device_inputs(self._pipeline) if device == _library.GPU else frozenset())
 
     def __del__(self):
         try:
@@ -54,9 +53,9 @@ class Engine:
 
     def run(self, batch_size, inputs):
         """Runs `batch_size` samples of `inputs`: pairs of a name and a `Batch`."""
-        given, keep = structures(inputs, self._device_inputs)
         handle = ctypes.c_void_p()
-        with self._lock, self._callbacks.batch(keep):
+        with self._lock, self._callbacks.batch(inputs):
+            given, keep = self._inputs.structures(inputs)
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
         del keep
         return outcome_of(Result(handle, self._process), batch_size, self.output_count)
@@ -67,6 +66,7 @@ class Engine:
 
 
 def _device_inputs(pipeline):
+    """Names of inputs whose samples may be in memory of the GPU."""
     library, info, names = _library.library(), _library.TensorInfo(), set()
     for i in range(library.gesso_pipeline_input_count(pipeline)):
         info.struct_size = ctypes.sizeof(info)

@@ -1,4 +1,5 @@
-"""What a batch is made of: batches as the structures that the library reads."""
+"""What a batch is made of: batches as the structures that the library reads. For few samples these are made once and
+filled one by one, for many they are a table that numpy fills a column at a time."""
 
 import ctypes
 from typing import NamedTuple
@@ -6,12 +7,78 @@ from typing import NamedTuple
 import numpy as np
 
 from .._tensors.device_array import DeviceArray, on_host
-from .._tensors.feeding import Batch
 from . import library as _library
 from .library import Input, Sample
 
-# The structure as a table, which numpy fills a column at a time.
+# The structure as a table.
 _SAMPLE = np.dtype({"names": ["struct_size", "data", "shape", "ndim"], "formats": ["u8"] * 4})
+
+
+# Up to so many samples are filled one by one: numpy takes as long for one as for ten.
+FEW = 8
+
+
+class SampleTable:
+    """The samples of one input, at most `count` of `most_ndim` dimensions, in structures that are made once."""
+
+    def __init__(self, count, most_ndim=_library.MAX_NDIM):
+        self.table, self._each = (Sample * count)(), []
+        for sample in self.table:
+            shape = (ctypes.c_int64 * max(most_ndim, 1))()
+            sample.struct_size, sample.shape = ctypes.sizeof(Sample), shape
+            self._each.append((sample, shape))
+
+    def take(self, arrays):
+        """Lets the structures describe arrays on the host, which must live while the library reads them."""
+        for (sample, shape), array in zip(self._each, arrays):
+            ndim = array.ndim
+            sample.data = array.__array_interface__["data"][0] if array.size else None
+            sample.ndim = ndim
+            if ndim:
+                shape[:ndim] = array.shape
+
+
+class ReusedInputs:
+    """The inputs of one batch at a time as structures, which stay for the next one where there are few samples."""
+
+    def __init__(self, on_device=frozenset()):
+        """`on_device`: names of inputs that may stay on the GPU."""
+        self._on_device = on_device
+        self._names, self._table, self._each = None, None, []
+
+    def structures(self, inputs):
+        """The inputs, pairs of a name and a `Batch`, as structures, and what must live beside them while the library
+        reads them."""
+        names = []
+        for name, batch in inputs:
+            if not _are_few(batch.arrays):
+                return structures(inputs, self._on_device)
+            names.append(name)
+        if names != self._names:
+            self._make(names)
+        for (structure, samples), (_, batch) in zip(self._each, inputs):
+            samples.take(batch.arrays)
+            structure.dtype = int(batch.dtype)
+            structure.origins = _origins(batch)
+        return self._table, None
+
+    def _make(self, names):
+        self._names, self._table, self._each = names, (Input * max(len(names), 1))(), []
+        for structure, name in zip(self._table, names):
+            samples = SampleTable(FEW)
+            structure.struct_size, structure.name = ctypes.sizeof(Input), name.encode()
+            structure.device, structure.samples = _library.CPU, samples.table
+            self._each.append((structure, samples))
+
+
+def _are_few(arrays):
+    """Whether these can be filled one by one."""
+    if not 0 < len(arrays) <= FEW:
+        return False
+    for array in arrays:
+        if not isinstance(array, np.ndarray) or array.ndim > _library.MAX_NDIM:
+            return False
+    return True
 
 
 class Filled(NamedTuple):
@@ -20,7 +87,6 @@ class Filled(NamedTuple):
     samples: np.ndarray
     shapes: tuple | None
     origins: ctypes.Array | None
-    batch: Batch
 
 
 def structures(inputs, on_device=frozenset()):
@@ -42,7 +108,7 @@ def fill(structure, batch, may_stay=False):
     structure.device = _library.GPU if stays else _library.CPU
     structure.samples = ctypes.cast(samples.ctypes.data, ctypes.POINTER(Sample))
     structure.origins = origins = _origins(batch)
-    return Filled(samples, shapes, origins, batch)
+    return Filled(samples, shapes, origins)
 
 
 def _origins(batch):

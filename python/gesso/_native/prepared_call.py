@@ -8,7 +8,8 @@ import numpy as np
 
 from . import library as _library
 from .engine import Engine
-from .library import Input, Sample, Tensor
+from .inputs import SampleTable
+from .library import Input, Tensor
 from .result import TYPES, Result, array_at, errors_of
 
 _FAILED = -1
@@ -38,13 +39,11 @@ class PreparedCall:
         self._engine = Engine(serialized, num_threads=num_threads)
         self._lock = threading.Lock()
         self._size = size
-        self._shapes = [[(ctypes.c_int64 * max(ndim, 1))() for _ in range(size)] for _, _, ndim in inputs]
-        self._samples = [(Sample * size)() for _ in inputs]
+        self._samples = [SampleTable(size, ndim) for _, _, ndim in inputs]
         self._inputs = (Input * max(len(inputs), 1))()
-        for i, (name, dtype, ndim) in enumerate(inputs):
-            for sample, shape in zip(self._samples[i], self._shapes[i]):
-                sample.struct_size, sample.shape, sample.ndim = (ctypes.sizeof(Sample), shape, ndim)
-            self._inputs[i] = Input(ctypes.sizeof(Input), name.encode(), int(dtype), _library.CPU, self._samples[i])
+        for i, (name, dtype, _) in enumerate(inputs):
+            table = self._samples[i].table
+            self._inputs[i] = Input(ctypes.sizeof(Input), name.encode(), int(dtype), _library.CPU, table)
         self._count = len(inputs)
         self._tensors = (Tensor * size)(*(Tensor(ctypes.sizeof(Tensor)) for _ in range(size)))
         library = _library.library()
@@ -65,7 +64,8 @@ class PreparedCall:
         with self._lock:
             if position is not None:
                 self._engine.go_on(position)
-            self._take(batches)
+            for samples, arrays in zip(self._samples, batches):
+                samples.take(arrays)
             return self._outputs(self.run_as_it_is())
 
     def run_as_it_is(self):
@@ -74,13 +74,6 @@ class PreparedCall:
         if self._run(self._engine._instance, self._size, self._inputs, self._count, ctypes.byref(handle)) != 0:
             raise RuntimeError(_library.last_error())
         return Result(handle, self._engine._process)
-
-    def _take(self, batches):
-        for samples, shapes, arrays in zip(self._samples, self._shapes, batches):
-            for sample, shape, array in zip(samples, shapes, arrays):
-                sample.data = array.__array_interface__["data"][0] if array.size else None
-                if array.ndim:
-                    shape[:] = array.shape
 
     def _outputs(self, result):
         outputs = []

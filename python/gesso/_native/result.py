@@ -186,6 +186,8 @@ def errors_of(owner, samples):
 
 def output_of(owner, index, batch_size, errors):
     """One output: arrays (None for samples that failed), layout, and where they come from; adds to `errors`."""
+    if batch_size == 1:
+        return _output_of_one(owner, index, errors)
     table = np.zeros(batch_size, _TENSOR)
     table["struct_size"] = _TENSOR.itemsize
     _library.call("gesso_result_tensors", owner.handle, index, table.ctypes.data, batch_size)
@@ -200,3 +202,21 @@ def output_of(owner, index, batch_size, errors):
             arrays[i] = array
     layout = int(present["layout"][-1]) if len(present) else 0
     return (arrays, ctypes.string_at(layout).decode() if layout else "", _Origins(table["origin"], owner))
+
+
+def _output_of_one(owner, index, errors):
+    """As `output_of` for a batch of one sample, which needs no table."""
+    tensor = Tensor(ctypes.sizeof(Tensor))
+    _library.call("gesso_result_tensors", owner.handle, index, ctypes.addressof(tensor), 1)
+    origin = (tensor.origin or b"").decode("utf-8", "replace")
+    if tensor.dtype == _NONE:
+        if not errors:
+            errors.update(errors_of(owner, [0]))
+        return [None], "", [origin]
+    dtype, ndim = TYPES[tensor.dtype], tensor.ndim
+    shape = tuple(tensor.shape[:ndim]) if ndim else ()
+    if tensor.device == _library.GPU:
+        array = DeviceArray(tensor.data, shape, dtype, Memory(owner, tensor.device_id))
+    else:
+        array = array_at(tensor.data, shape, dtype, owner)
+    return [array], (tensor.layout or b"").decode(), [origin]

@@ -119,7 +119,7 @@ class StreamEngine:
     def _next(self, batch_size, inputs):
         handle, opened = ctypes.c_void_p(), self._opened
         given, keep = structures(inputs)
-        with opened.lock, opened.callbacks.batch(keep):
+        with opened.lock, opened.callbacks.batch(inputs):
             stream = self._stream()
             if inputs:
                 count = len(inputs)

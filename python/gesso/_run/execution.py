@@ -2,7 +2,6 @@
 ahead. What comes out becomes `TensorList`s, and what goes wrong the user's lines."""
 
 import threading
-from concurrent.futures import Future
 
 from .. import _context
 from .._authoring import serialization
@@ -29,11 +28,39 @@ def dtype_named(name):
     return _DTYPES.get(name)
 
 
+class Made:
+    """Stands for a future whose outcome is there: one of the library's takes longer to make than a small batch."""
+
+    __slots__ = ("_result", "_error")
+
+    def __init__(self, result=None, error=None):
+        self._result, self._error = result, error
+
+    def done(self):
+        return True
+
+    def cancelled(self):
+        return False
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        if self._error is None:
+            return self._result
+        try:
+            raise self._error
+        finally:
+            # The error knows this frame: no circle.
+            self = None
+
+    def add_done_callback(self, function):
+        function(self)
+
+
 def failed(error):
     """A batch that failed before it began."""
-    future = Future()
-    future.set_exception(error)
-    return future
+    return Made(error=error)
 
 
 def pass_on(done, waiting):
@@ -53,6 +80,7 @@ class Execution:
     def __init__(self, run, inputs, outputs, max_batch_size, on_error, origins):
         self.run = run
         self.inputs = inputs
+        self._takes_videos = any("videos" in declared for declared in inputs.values())
         self.outputs = outputs
         self._max_batch_size = max_batch_size
         self._on_error = on_error
@@ -70,12 +98,10 @@ class Execution:
                 if self._thread is None:
                     self._thread = Ahead()
             return self._thread.submit(self._batch, fed)
-        future = Future()
         try:
-            future.set_result(self._batch(fed))
+            return Made(self._batch(fed))
         except BaseException as error:
-            future.set_exception(error)
-        return future
+            return failed(error)
 
     def check_outside(self):
         """Raises in a thread that makes a batch: in a function that the batch is made by."""
@@ -105,11 +131,11 @@ class Execution:
         ), errors
 
     def _batch_size(self, fed):
-        if any("videos" in declared for declared in self.inputs.values()):
+        if self._takes_videos:
             # The video says how many.
             return self._max_batch_size
         sizes = {name: len(batch.arrays) for name, batch in fed.items()}
-        if len(set(sizes.values())) > 1:
+        if len(sizes) > 1 and len(set(sizes.values())) > 1:
             came = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
             message = f"all inputs of a batch need the same number of samples. Of the external sources came: {came}"
             raise RuntimeError(_context.add_words(message))

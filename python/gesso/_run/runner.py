@@ -5,7 +5,6 @@ import threading
 from collections import deque
 from collections.abc import Collection
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import replace
 
 from .. import _context
@@ -22,6 +21,24 @@ _NO_INPUTS = (
     "`run(name=data)` needs a pipeline with `prefetch_queue_depth=1` or `exec_pipelined=False`: "
     "batches cannot be prepared ahead of data that comes with the call."
 )
+
+
+class _Scope:
+    """What `Runner.scope` gives."""
+
+    __slots__ = ("_runner", "_api_type", "_before")
+
+    def __init__(self, runner, api_type):
+        self._runner, self._api_type = runner, api_type
+
+    def __enter__(self):
+        self._before = self._runner.is_unchecked
+        if not self._before:
+            self._runner.check_way(self._api_type)
+        self._runner.is_unchecked = True
+
+    def __exit__(self, *_):
+        self._runner.is_unchecked = self._before
 
 
 class Runner:
@@ -115,21 +132,18 @@ class Runner:
 
     # --- how it is run
 
-    @contextmanager
     def scope(self, api_type):
         """Raises if the pipeline was run in another way before. Inside of it the ways may be mixed."""
-        if not self.is_unchecked:
-            if self._api_type is None:
-                self._api_type = api_type
-            if api_type != self._api_type:
-                raise RuntimeError(
-                    f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
-                )
-        before, self.is_unchecked = self.is_unchecked, True
-        try:
-            yield
-        finally:
-            self.is_unchecked = before
+        return _Scope(self, api_type)
+
+    def check_way(self, api_type):
+        """Raises if the pipeline was run in another way before."""
+        if self._api_type is None:
+            self._api_type = api_type
+        if api_type is not self._api_type:
+            raise RuntimeError(
+                f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
+            )
 
     # --- data in
 

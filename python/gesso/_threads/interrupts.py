@@ -1,9 +1,18 @@
 """Ctrl-C only where nothing is half done: `held` puts it off in the main thread, and `let` lets it through again,
 around what may take long and what is the user's. Knows no pipelines."""
 
-import signal
 import threading
+from signal import SIGINT
+from threading import get_ident
 from typing import Any
+
+try:
+    # What `signal` has around them makes enumerations of numbers and handlers, which takes longer than a small batch.
+    from _signal import getsignal
+    from _signal import signal as set_handler
+except ImportError:  # an interpreter that has no such module
+    from signal import getsignal
+    from signal import signal as set_handler
 
 _before: Any = None
 _came = False
@@ -18,11 +27,11 @@ def _raise_noted():
     global _came
     if _came:
         _came = False
-        _before(signal.SIGINT, None)
+        _before(SIGINT, None)
 
 
-def _is_held():
-    return threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _note
+def _is_main():
+    return get_ident() == threading.main_thread().ident
 
 
 class held:
@@ -33,18 +42,18 @@ class held:
     def __enter__(self):
         global _before
         self._is_outermost = False
-        if threading.current_thread() is not threading.main_thread():
+        if not _is_main():
             return
-        handler = signal.getsignal(signal.SIGINT)
+        handler = getsignal(SIGINT)
         # A handler of C's, or none: Python gets no Ctrl-C.
-        if callable(handler) and handler is not _note:
+        if handler is not _note and callable(handler):
             _before = handler
-            signal.signal(signal.SIGINT, _note)
+            set_handler(SIGINT, _note)
             self._is_outermost = True
 
     def __exit__(self, *_):
         if self._is_outermost:
-            signal.signal(signal.SIGINT, _before)
+            set_handler(SIGINT, _before)
             _raise_noted()
 
 
@@ -54,18 +63,18 @@ class let:
     __slots__ = ("_was_held",)
 
     def __enter__(self):
-        self._was_held = _is_held()
+        self._was_held = _is_main() and getsignal(SIGINT) is _note
         if self._was_held:
-            signal.signal(signal.SIGINT, _before)
+            set_handler(SIGINT, _before)
             try:
                 _raise_noted()
             except BaseException:
-                signal.signal(signal.SIGINT, _note)
+                set_handler(SIGINT, _note)
                 raise
 
     def __exit__(self, *_):
         global _before
         if self._was_held:
             # What is called may have set another one.
-            _before = signal.getsignal(signal.SIGINT)
-            signal.signal(signal.SIGINT, _note)
+            _before = getsignal(SIGINT)
+            set_handler(SIGINT, _note)
