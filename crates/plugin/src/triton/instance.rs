@@ -157,9 +157,9 @@ impl InstanceState {
             let counts = pipeline.is_seeded() && !pipeline.needs_order() && !pipeline.takes_videos();
             let bounds = gpu.is_none() && !pipeline.takes_videos();
             let rows = Rows { numbers: counts.then(Arc::default), memory: bounds.then(Arc::default) };
-            // The server's thread cannot be had back before its batch is done: what it works on must not overstay.
-            let adapts = gpu.is_none()
-                && model.settings.max_batches_in_flight.is_none()
+            // The server's thread cannot be had back before its batch is done: what it works on must not overstay. To
+            // wake another one takes as long as a device takes for many an image.
+            let adapts = model.settings.max_batches_in_flight.is_none()
                 && !pipeline.is_steered()
                 && !pipeline.takes_videos();
             let mut threads = Lanes::start(workers)?;
