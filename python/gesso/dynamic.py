@@ -14,7 +14,6 @@ readers as iterators, random generators, checkpoints, devices and modes are here
 """
 
 import functools
-import os
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from ._native.prepared_call import Array, as_dense
 from ._tensors.enums import dtype_of
 from ._tensors.feeding import to_array
 from ._tensors.tensor import TensorCPU
+from ._threads.fork import process_id as _process_id
 
 _THREADS = 2
 # Operators that work along every dimension which no layout says to be channels.
@@ -97,7 +97,7 @@ def _prepare(function, inputs, layout, seed, arguments):
     layouts = [given or _layout_of(value, function) for given, value in zip(layouts, inputs)]
     layouts += [None] * (len(batches) - count)
     kinds = tuple([(dtype_of(batch[0]), batch[0].ndim, at, "cpu") for batch, at in zip(batches, layouts)])
-    return _plans.kept(os.getpid(), function, kinds, tuple(tensors), tuple(fixed), size, None, _THREADS, seed), batches
+    return _plans.kept(_process_id(), function, kinds, tuple(tensors), tuple(fixed), size, None, _THREADS, seed), batches
 
 
 def _call(function, *inputs, layout=None, seed=None, **arguments):

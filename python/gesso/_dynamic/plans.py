@@ -2,7 +2,6 @@
 an operator comes to."""
 
 import functools
-import os
 import threading
 
 import numpy as np
@@ -15,6 +14,7 @@ from .._pipeline_def import pipeline_def
 from .._tensors.device_array import on_host
 from .._tensors.enums import DALIDataType
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
+from .._threads.fork import process_id
 
 # Plans that are kept.
 KEPT = 256
@@ -117,7 +117,7 @@ def run(function, batches, named, fixed, size, device_id=None, threads=2, positi
         ]
     )
     facts = (function, kinds, tuple(named), fixed, size, device_id, threads)
-    return kept(os.getpid(), *facts).run(every, position)
+    return kept(process_id(), *facts).run(every, position)
 
 
 def moved_node(node):

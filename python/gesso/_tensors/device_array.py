@@ -3,13 +3,13 @@ somebody reads them."""
 
 import contextlib
 import ctypes
-import os
 import sys
 from collections import deque
 
 import numpy as np
 
 from .._threads.background import Ahead
+from .._threads.fork import Process
 from . import dlpack
 
 
@@ -86,11 +86,9 @@ class _Returns:
     MOST = 8
 
     def __init__(self):
-        self._waiting, self._thread, self._process = deque(), Ahead(), os.getpid()
-
-    def is_here(self):
-        """Whether its thread is one of this process."""
-        return os.getpid() == self._process
+        self._waiting, self._thread = deque(), Ahead()
+        # Whether its thread is one of this process.
+        self.is_here = Process().is_here
 
     def give(self, owner, device_id):
         """Lets `owner` go when what is under way on its GPU is done."""
@@ -278,13 +276,13 @@ class _Allocation:
     """Memory of a GPU that is freed with this."""
 
     def __init__(self, device_id, size):
-        self._device_id, self._process = device_id, os.getpid()
+        self._device_id, self._process = device_id, Process()
         address = ctypes.c_uint64()
         driver().run(device_id, "cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         self.address = address.value
 
     def __del__(self):
-        if hasattr(self, "address") and os.getpid() == self._process:
+        if hasattr(self, "address") and self._process.is_here():
             driver().run(self._device_id, "cuMemFree_v2", ctypes.c_uint64(self.address))
 
 
