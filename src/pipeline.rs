@@ -9,7 +9,9 @@ mod stream;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::cpu::decode::{DecodeOptions, effort_of_head};
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
@@ -253,6 +255,17 @@ impl Pipeline {
     /// Whether what callers bring decides how much there is to do for its bytes: encoded files, sizes, places.
     pub fn is_steered(&self) -> bool {
         self.plan.graph.inputs.iter().any(|input| self.plan.steers.get(input.value.0) == Some(&true))
+    }
+
+    /// What the work of a sample that follows from input `name` is expected to take one core, of which `head` are the
+    /// first of `length` bytes. `None`: nobody can tell from that.
+    pub fn expected(&self, name: &str, head: &[u8], length: usize) -> Option<Duration> {
+        let input = self.plan.graph.inputs.iter().find(|input| input.name == name)?;
+        match (self.plan.steers.get(input.value.0)?, self.plan.is_picture.get(input.value.0)?) {
+            (false, _) => Some(Duration::ZERO),
+            (true, true) => Some(effort_of_head(head, length, &DecodeOptions::default())?.time),
+            (true, false) => None,
+        }
     }
 
     /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of

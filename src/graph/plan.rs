@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::infer::{self, Operators};
 use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
+use crate::cpu::encoded::Encoded;
 use crate::error::{Layer, Result};
 use crate::tensor::Device;
 
@@ -28,6 +29,8 @@ pub struct Plan {
     /// For each value: whether all that it steers are operators on a device that copy what they need of it. Inputs of
     /// the graph need no other copy then.
     pub copied_by_readers: Vec<bool>,
+    /// For each value: whether all that it steers are decoders of pictures, whose file it is.
+    pub is_picture: Vec<bool>,
 }
 
 /// One step of a plan.
@@ -73,6 +76,7 @@ impl Plan {
         let branches = Branches::new(&graph, operators)?;
         let steers = steers(&graph, operators);
         let copied_by_readers = copied_by_readers(&graph, operators);
+        let is_picture = is_picture(&graph, operators);
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -102,7 +106,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers })
+        Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers, is_picture })
     }
 
     /// Whether `step` brings a value, or what is known of one, from the device to the host in the middle of a batch.
@@ -195,6 +199,20 @@ fn steers(graph: &Graph, operators: &Operators) -> Vec<bool> {
         node.arguments.iter().for_each(|id| steers[id.0] = true);
     }
     steers
+}
+
+/// For each value whether all operators that it steers decode pictures, of which it is the file.
+fn is_picture(graph: &Graph, operators: &Operators) -> Vec<bool> {
+    let mut pictures = vec![true; graph.values.len()];
+    for (node, operator) in graph.nodes.iter().zip(operators) {
+        let Some(operator) = operator else { continue };
+        let decodes = node.first().is_some_and(|def| def.encoded == Some(Encoded::Picture));
+        for (i, id) in node.inputs.iter().enumerate() {
+            pictures[id.0] &= decodes && i == 0 || node.reads_in_place(i) && !operator.is_view();
+        }
+        node.arguments.iter().for_each(|id| pictures[id.0] = false);
+    }
+    pictures
 }
 
 /// For each value whether its readers copy what they look at more than once. Whoever makes a view of it does not.

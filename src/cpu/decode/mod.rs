@@ -51,7 +51,7 @@ use crate::{faults, limits};
 pub use animation::{ANIMATED_PIXEL, AnimationInfo, probe_animation};
 pub use color::Scaling;
 pub use color_table::{ColorTable, ProfileKey, SIDE as COLOR_TABLE_SIDE, profile_key};
-pub use effort::effort;
+pub use effort::{effort, effort_of_head};
 pub use heif::Tiles;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;

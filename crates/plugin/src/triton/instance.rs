@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::allocator;
 use super::api::{Instance, InstanceKind};
 use super::arrivals::Arrivals;
+use super::brief::Brief;
 use super::crowd::Crowd;
 use super::exchange::{self, Claim};
 use super::execute::{self, BatchOrder};
@@ -60,7 +61,8 @@ impl Holds for Instance {
 /// Who works on the batches, for those who bring them: one at a time.
 struct Runs {
     work: Work,
-    turn: Mutex<()>,
+    /// With memory for the beginnings of files.
+    turn: Mutex<Vec<u8>>,
 }
 
 /// Who works on the batches.
@@ -68,8 +70,8 @@ enum Work {
     /// The thread that Triton calls from: one batch at a time, so nobody ever waits for this lock.
     Caller(Box<Mutex<Lane>>),
     /// Threads of ours: as many batches at a time. Or, where there may be a crowd or not, the caller as long as there
-    /// is none.
-    Lanes { threads: Lanes<Job>, stack: Arc<Stack>, rows: Rows, adapts: bool },
+    /// is none, for those that are brief.
+    Lanes { threads: Lanes<Job>, stack: Arc<Stack>, rows: Rows, brief: Option<Brief> },
 }
 
 /// What an instance's threads have together.
@@ -157,16 +159,14 @@ impl InstanceState {
             let counts = pipeline.is_seeded() && !pipeline.needs_order() && !pipeline.takes_videos();
             let bounds = gpu.is_none() && !pipeline.takes_videos();
             let rows = Rows { numbers: counts.then(Arc::default), memory: bounds.then(Arc::default) };
-            // The server's thread cannot be had back before its batch is done: what it works on must not overstay. To
-            // wake another one takes as long as a device takes for many an image.
-            let adapts = model.settings.max_batches_in_flight.is_none()
-                && !pipeline.is_steered()
-                && !pipeline.takes_videos();
+            let adapts = model.settings.max_batches_in_flight.is_none() && !pipeline.takes_videos();
+            let brief = Brief { model: Arc::clone(model), pipeline: Arc::clone(&pipeline) };
+            let brief = adapts.then_some(brief);
             let mut threads = Lanes::start(workers)?;
             if let Some(spare) = spares {
                 threads = threads.with_spares(spare.spares(&stack));
             }
-            Work::Lanes { threads, stack, rows, adapts }
+            Work::Lanes { threads, stack, rows, brief }
         };
         tracing::info!(
             model = model.name,
@@ -177,7 +177,7 @@ impl InstanceState {
         );
         model.instances.fetch_add(1, Ordering::Relaxed);
         let streams = pipeline.takes_videos().then(|| Streams::new(model));
-        let runs = Arc::new(Runs { work, turn: Mutex::new(()) });
+        let runs = Arc::new(Runs { work, turn: Mutex::default() });
         let arrivals = model.downloads.as_ref().map(|_| {
             let runs = Arc::clone(&runs);
             Arrivals::start(model, move |claims| runs.execute(claims))
@@ -232,10 +232,10 @@ impl InstanceState {
 
 impl Runs {
     fn execute(&self, claims: &mut Vec<Claim>) {
-        let _turn = self.turn.lock();
+        let mut head = self.turn.lock();
         match &self.work {
             Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, BatchOrder::Next),
-            Work::Lanes { threads, stack, rows, adapts } => {
+            Work::Lanes { threads, stack, rows, brief } => {
                 let job = Job {
                     claims: std::mem::take(claims),
                     number: rows.numbers.as_ref().map(Places::ticket),
@@ -243,10 +243,11 @@ impl Runs {
                 };
                 let (is_busy, requests) = (threads.is_busy(), job.claims.len());
                 let overlaps = stack.crowd.lock().comes(Instant::now(), requests, is_busy);
-                if is_busy || overlaps || !adapts {
-                    threads.submit(job, requests);
-                } else {
+                let is_brief = |brief: &Brief| brief.is(&job.claims, &mut head);
+                if !is_busy && !overlaps && brief.as_ref().is_some_and(is_brief) {
                     stack.work(job);
+                } else {
+                    threads.submit(job, requests);
                 }
             }
         }

@@ -23,6 +23,7 @@ mod addresses;
 mod allocator;
 pub mod api;
 mod arrivals;
+mod brief;
 mod clients;
 mod crowd;
 pub mod exchange;

@@ -218,6 +218,18 @@ pub(in crate::cpu::decode) fn scans(bytes: &[u8]) -> u32 {
     1 + more.count() as u32
 }
 
+/// Whether a header says that each bit of the file's data is a part of the pixels that no scan before it brought: how
+/// long the file is bounds what its scans take.
+pub(in crate::cpu::decode) fn is_sequential(bytes: &[u8]) -> bool {
+    let mut segments = Segments::new(bytes);
+    while let Ok(Segment { marker, .. }) = segments.next() {
+        if is_frame(marker) {
+            return matches!(marker, 0xC0 | 0xC1);
+        }
+    }
+    false
+}
+
 /// Bytes of a JFIF segment, without its thumbnail: a shorter one is none.
 const JFIF_BYTES: usize = 14;
 

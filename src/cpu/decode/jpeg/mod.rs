@@ -58,7 +58,7 @@ use crate::tensor::DType;
 use sink::Whole;
 
 use header::profile;
-pub(super) use header::{header, scans};
+pub(super) use header::{header, is_sequential, scans};
 pub use vector::Vectors;
 
 /// Nanoseconds for each pixel: transform and colours.
