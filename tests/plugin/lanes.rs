@@ -5,8 +5,10 @@ use std::time::Duration;
 use triton_gesso::triton::exchange;
 
 use crate::host::objects::{Instance, Model};
+use crate::host::request::UINT8;
 use crate::host::{Host, book, code, request};
 use crate::library::Plugin;
+use crate::recorded::{Folder, Recording};
 use crate::{failure, wrappers};
 
 /// Called while a batch is gathered.
@@ -76,6 +78,39 @@ fn batches_on_the_host_overlap_once_they_wait_for_one_another() {
     host.let_go(GATHER);
     plugin.instance_finalize(instance).unwrap();
     assert_eq!(answered(), ["a", "b", "e", "c", "d"]);
+    plugin.model_finalize(model).unwrap();
+    host.assert_clean();
+}
+
+/// The server's thread cannot be had back before a batch is done: it works on what is known to be brief.
+#[test]
+fn a_small_jpeg_is_decoded_by_who_brings_it() {
+    const SENT: &str = "TRITONBACKEND_ResponseSend";
+    let case = Recording::open("decoders_image").case("under_its_old_name");
+    let picture = case.inputs["IMAGE"][0].bytes.clone();
+    let folder = Folder::new("a small JPEG");
+    folder.write("1/model.dali", &case.pipeline);
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let model = host.model_in(&folder.path("").display().to_string(), "decode", "{}");
+    plugin.model_initialize(model).unwrap();
+    let instance = host.instance(model);
+    plugin.instance_initialize(instance).unwrap();
+    let request = |id: &str, file: &[u8]| {
+        let input = host.input("IMAGE", UINT8, &[1, file.len() as i64], &[(0, file)]);
+        host.request(id, vec![input])
+    };
+    plugin.execute(instance, &mut [request("a", &picture)]).unwrap();
+    assert_eq!(answered(), ["a"]);
+    // A comment in front of its header, which is behind what is looked at then.
+    let comment = [&[0xFF, 0xFE, 0xFF, 0xFF][..], &[0; 0xFFFF - 2]].concat();
+    let hidden = [&picture[..2], &comment, &picture[2..]].concat();
+    host.hold_next(SENT);
+    plugin.execute(instance, &mut [request("b", &hidden)]).unwrap();
+    assert_eq!(answered(), ["a"]);
+    host.let_go(SENT);
+    plugin.instance_finalize(instance).unwrap();
+    assert_eq!(answered(), ["a", "b"]);
+    assert!(book().answers.iter().all(|answer| answer.failure.is_none()));
     plugin.model_finalize(model).unwrap();
     host.assert_clean();
 }

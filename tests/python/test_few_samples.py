@@ -1,0 +1,138 @@
+"""Batches of one sample and of a few, whose structures stay from batch to batch: none sees anything of another."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from gesso import Pipeline, fn, pipeline_def, types
+
+BAD = np.frombuffer(b"\xff\xd8 no JPEG", np.uint8)
+
+
+@pipeline_def(batch_size=12, num_threads=2, prefetch_queue_depth=1)
+def two_inputs():
+    return fn.copy(fn.external_source(name="a")), fn.external_source(name="b") + 0
+
+
+@pytest.mark.parametrize("ndim", [0, 1, 3])
+def test_batches_of_every_size_in_turn(ndim):
+    pipeline, rng = two_inputs(), np.random.default_rng(1)
+    kept = []
+    for count in [1, 9, 1, 8, 2, 12, 1]:
+        shapes = rng.integers(1, 5, (count, ndim))
+        a = [rng.integers(0, 256, tuple(shape), np.uint8) for shape in shapes]
+        b = [rng.random((2, 3)).astype(np.float32) for _ in range(count)]
+        kept.append((a, b, pipeline.run(a=a, b=b)))
+    # What was returned stays as it was, whatever ran behind it.
+    for a, b, outputs in kept:
+        for given, output in zip((a, b), outputs):
+            assert len(output) == len(given)
+            for i, array in enumerate(given):
+                np.testing.assert_array_equal(np.asarray(output.at(i)), array)
+                assert output.at(i).shape == array.shape
+
+
+def test_a_sample_without_elements():
+    pipeline = two_inputs()
+    empty = np.zeros((0, 4), np.uint8)
+    for _ in range(2):
+        out, _ = pipeline.run(a=[empty], b=[np.ones(1, np.float32)])
+        assert out.at(0).shape == (0, 4)
+        out, _ = pipeline.run(a=[np.ones((2, 2), np.uint8)], b=[np.ones(1, np.float32)])
+        assert out.at(0).tolist() == [[1, 1], [1, 1]]
+
+
+def test_arrays_of_too_many_dimensions_are_refused():
+    pipeline = two_inputs()
+    with pytest.raises(RuntimeError, match="17"):
+        pipeline.run(a=[np.zeros((1,) * 17, np.uint8)], b=[np.ones(1, np.float32)])
+
+
+@pytest.mark.parametrize("on_error", ["raise", "mark", "skip"])
+def test_the_only_sample_fails(on_error):
+    pipeline = Pipeline(1, 1, None, prefetch_queue_depth=1, on_error=on_error)
+    with pipeline:
+        pipeline.set_outputs(fn.decoders.image(fn.external_source(name="x", dtype=types.UINT8, ndim=1)))
+    for _ in range(2):
+        if on_error == "raise":
+            with pytest.raises(RuntimeError, match="Sample 0 of the batch failed"):
+                pipeline.run(x=[BAD])
+            continue
+        (out,) = pipeline.run(x=[BAD])
+        assert list(pipeline.errors) == [0]
+        assert len(out) == (0 if on_error == "skip" else 1)
+
+
+def test_where_the_only_sample_is_from():
+    @pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1)
+    def define():
+        return fn.copy(fn.external_source(name="x"))
+
+    (out,) = define().run(x=[np.ones(3, np.uint8)])
+    assert out[0].source_info() == ""
+
+
+def test_ctrl_c_waits_for_the_batch_and_its_handler_stays():
+    pipeline, batch = two_inputs(), {"a": [np.ones(3, np.uint8)], "b": [np.ones(1, np.float32)]}
+    pipeline.run(**batch)
+    came = []
+
+    def note(*_):
+        came.append(threading.current_thread())
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        pipeline.run(**batch)
+        assert signal.getsignal(signal.SIGINT) is note
+        os.kill(os.getpid(), signal.SIGINT)
+        pipeline.run(**batch)
+        assert came == [threading.main_thread()]
+        for default in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGINT, default)
+            pipeline.run(**batch)
+            assert signal.getsignal(signal.SIGINT) is default
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_pipeline_of_the_parent_is_refused_in_a_fork():
+    pipeline, batch = two_inputs(), {"a": [np.ones(3, np.uint8)], "b": [np.ones(1, np.float32)]}
+    pipeline.run(**batch)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            pipeline.run(**batch)
+            os.write(write, b"it ran")
+        except RuntimeError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert f"was made in process {os.getpid()} and this is its child {child}" in os.read(read, 1000).decode()
+    pipeline.run(**batch)
+
+
+def test_a_setup_of_a_subclass_or_of_an_object_is_called():
+    calls = []
+
+    class Own(Pipeline):
+        def iter_setup(self):
+            calls.append("subclass")
+            self.feed_input("x", [np.ones(1, np.uint8)])
+
+    for make in (Own, Pipeline):
+        pipeline = make(1, 1, None, prefetch_queue_depth=1)
+        with pipeline:
+            pipeline.set_outputs(fn.external_source(name="x") + 0)
+        if make is Pipeline:
+
+            def setup(pipeline=pipeline):
+                calls.append("object")
+                pipeline.feed_input("x", [np.ones(1, np.uint8)])
+
+            pipeline.iter_setup = setup
+        pipeline.run()
+    assert calls == ["subclass", "object"]
