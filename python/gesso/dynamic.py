@@ -97,7 +97,9 @@ def _prepare(function, inputs, layout, seed, arguments):
     layouts = [given or _layout_of(value, function) for given, value in zip(layouts, inputs)]
     layouts += [None] * (len(batches) - count)
     kinds = tuple([(dtype_of(batch[0]), batch[0].ndim, at, "cpu") for batch, at in zip(batches, layouts)])
-    return _plans.kept(_process_id(), function, kinds, tuple(tensors), tuple(fixed), size, None, _THREADS, seed), batches
+    return _plans.kept(
+        _process_id(), function, kinds, tuple(tensors), tuple(fixed), size, None, _THREADS, seed
+    ), batches
 
 
 def _call(function, *inputs, layout=None, seed=None, **arguments):

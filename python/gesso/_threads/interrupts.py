@@ -8,7 +8,7 @@ from typing import Any
 
 try:
     # What `signal` has around them makes enumerations of numbers and handlers, which takes longer than a small batch.
-    from _signal import getsignal
+    from _signal import getsignal  # type: ignore[import-not-found]
     from _signal import signal as set_handler
 except ImportError:  # an interpreter that has no such module
     from signal import getsignal
