@@ -2,13 +2,13 @@
 
 import functools
 import weakref
-from concurrent.futures import Future
 from dataclasses import replace
 
 from .. import _context
 from .._run.runner import Runner
 from .._run.runs import Run
 from .._threads.interrupts import let
+from .._threads.outcome import Outcome
 from ..pipeline import Pipeline
 from .calls import Calls
 
@@ -87,20 +87,20 @@ class _AtOnce(Runner):
 
     def _begin_batch(self, pipeline, is_ahead):
         pipeline.iter_setup()
-        future = Future()
+        outcome = Outcome()
         _context.push(pipeline)
         try:
             with let():
                 outputs = self.calls.run(functools.partial(self._definition, pipeline))
             self.execution.outputs = outputs
-            future.set_result((outputs, {}))
+            outcome.set_result((outputs, {}))
         except (StopIteration, KeyboardInterrupt):
             raise
         except Exception as error:
-            future.set_exception(error)
+            outcome.set_exception(error)
         finally:
             _context.pop()
-        self.begun.append(future)
+        self.begun.append(outcome)
 
     def reset(self):
         if self.epochs.begin_next():

@@ -13,6 +13,7 @@ from .._tensors.enums import DALIDataType
 from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 from .._threads.background import Ahead
 from .._threads.fork import Process
+from .._threads.outcome import Outcome
 from . import native_readers
 from .fed_run import FedRun
 from .input_checks import check_consistent
@@ -28,49 +29,11 @@ def dtype_named(name):
     return _DTYPES.get(name)
 
 
-class Made:
-    """Stands for a future whose outcome is there: one of the library's takes longer to make than a small batch."""
-
-    __slots__ = ("_result", "_error")
-
-    def __init__(self, result=None, error=None):
-        self._result, self._error = result, error
-
-    def done(self):
-        return True
-
-    def cancelled(self):
-        return False
-
-    def exception(self):
-        return self._error
-
-    def result(self):
-        if self._error is None:
-            return self._result
-        try:
-            raise self._error
-        finally:
-            # The error knows this frame: no circle.
-            self = None
-
-    def add_done_callback(self, function):
-        function(self)
-
-
 def failed(error):
     """A batch that failed before it began."""
-    return Made(error=error)
-
-
-def pass_on(done, waiting):
-    """Gives the outcome of one future to another."""
-    if done.cancelled():
-        waiting.cancel()
-    elif done.exception() is not None:
-        waiting.set_exception(done.exception())
-    else:
-        waiting.set_result(done.result())
+    outcome = Outcome()
+    outcome.set_exception(error)
+    return outcome
 
 
 class Execution:
@@ -90,18 +53,22 @@ class Execution:
         self._making = set()
         self.process = Process()
 
-    def submit(self, fed, ahead):
-        """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
+    def submit(self, fed, ahead, outcome=None):
+        """Begins a batch, in the background if `ahead`; its outcome, (outputs, errors), which may be there before."""
+        outcome = outcome or Outcome()
         if ahead:
             # Two threads may be the first: a second `Ahead` would take the calls of one with it.
             with self._lock:
                 if self._thread is None:
                     self._thread = Ahead()
-            return self._thread.submit(self._batch, fed)
+            return self._thread.submit_for(outcome, self._batch, fed)
         try:
-            return Made(self._batch(fed))
+            result = self._batch(fed)
         except BaseException as error:
-            return failed(error)
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)
+        return outcome
 
     def check_outside(self):
         """Raises in a thread that makes a batch: in a function that the batch is made by."""

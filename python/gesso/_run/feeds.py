@@ -19,7 +19,7 @@ class Feeds:
     def __init__(self):
         # What the inputs are declared to be, by name; known once the pipeline is built.
         self.inputs = {}
-        # Batches that began before there was data for them, as futures.
+        # The outcomes of batches that began before there was data for them.
         self.waiting = deque()
         self._fed, self._last, self._facts = {}, {}, {}
 

@@ -4,12 +4,12 @@ import random
 import threading
 from collections import deque
 from collections.abc import Collection
-from concurrent.futures import Future
 from dataclasses import replace
 
 from .. import _context
 from .._native import library
 from .._threads.interrupts import held, let
+from .._threads.outcome import Outcome
 from ..data_node import _check
 from ..types import PipelineAPIType
 from . import epochs, execution
@@ -60,7 +60,7 @@ class Runner:
         self.left_out: Collection = ()
         # Threads that share the pipeline change one thing after the other, and wait for batches without it.
         self._lock = threading.RLock()
-        # Batches that were begun and not taken, as futures.
+        # The outcomes of batches that were begun and not taken.
         self.begun = deque()
         # What a batch was to be made of that a Ctrl-C stopped; whether nobody took what `run` had begun.
         self._interrupted, self._is_owed = None, False
@@ -165,9 +165,8 @@ class Runner:
         self.feeds.feed(name, data, self.settings.batch_size, layout, copy)
         # Batches that waited for data begin in order.
         while self.feeds.waiting and self.feeds.are_there():
-            future = self.feeds.waiting.popleft()
-            running = self.execution.submit(self.feeds.take(self.settings.queue_depth), self.settings.exec_async)
-            running.add_done_callback(lambda done, waiting=future: execution.pass_on(done, waiting))
+            outcome = self.feeds.waiting.popleft()
+            self.execution.submit(self.feeds.take(self.settings.queue_depth), self.settings.exec_async, outcome)
 
     # --- batches
 
@@ -181,18 +180,18 @@ class Runner:
             for node, data, copy in gathered:
                 self._feed(node.name, data, node.layout, copy)
             if self.feeds.must_wait():
-                self.feeds.waiting.append(Future())
+                self.feeds.waiting.append(Outcome())
                 return self.begun.append(self.feeds.waiting[-1])
             try:
                 taken = self.feeds.take(settings.queue_depth)
             except RuntimeError as error:
                 return self.begun.append(execution.failed(error))
-        future = self.execution.submit(taken, is_ahead and settings.runs_ahead)
-        if future.done() and isinstance(future.exception(), KeyboardInterrupt):
+        outcome = self.execution.submit(taken, is_ahead and settings.runs_ahead)
+        if outcome.done() and isinstance(outcome.exception(), KeyboardInterrupt):
             # In a function of the user's. The batch is made anew the next time.
             self._interrupted = taken
-            raise future.exception()
-        self.begun.append(future)
+            raise outcome.exception()
+        self.begun.append(outcome)
 
     def begin(self, pipeline, inputs):
         """Begins one batch of these inputs, whatever the pipeline prepares ahead; `outputs` gives what it makes."""
@@ -262,7 +261,7 @@ class Runner:
         for who asks next."""
         # The library is called by other threads.
         library.check_interrupt()
-        future, given = None, False
+        outcome, given = None, False
         try:
             with held():
                 with self._lock:
@@ -270,26 +269,26 @@ class Runner:
                     self.epochs.consumer_iter += 1
                     if not self.begun:
                         raise StopIteration
-                    future = self.begun.popleft()
-                if not future.done():
+                    outcome = self.begun.popleft()
+                if not outcome.done():
                     with let():
-                        future.exception()
-                outputs, self.errors = future.result()
+                        outcome.exception()
+                outputs, self.errors = outcome.result()
                 self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
                 with self._lock:
                     self.epochs.consumed += 1
                     given = True
                 return outputs
         except KeyboardInterrupt as interrupt:
-            if future is not None and not (future.done() and future.exception() is interrupt):
-                self._put_back(future, given)
+            if outcome is not None and not (outcome.done() and outcome.exception() is interrupt):
+                self._put_back(outcome, given)
             raise
 
-    def _put_back(self, future, given):
+    def _put_back(self, outcome, given):
         with self._lock:
             self.epochs.consumer_iter -= 1
             self.epochs.consumed -= given
-            self.begun.appendleft(future)
+            self.begun.appendleft(outcome)
             self._is_owed = self._api_type is PipelineAPIType.BASIC
 
     # --- epochs

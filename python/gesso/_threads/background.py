@@ -66,7 +66,10 @@ class Ahead:
 
     def submit(self, function, *arguments):
         """Queues a call; a future of what it returns."""
-        future = Future()
+        return self.submit_for(Future(), function, *arguments)
+
+    def submit_for(self, future, function, *arguments):
+        """Queues a call; `future`, or an `Outcome`, is told what it returns."""
         self._calls.put((future, function, arguments))
         if self._ended.is_set():
             _refuse(self._calls)
