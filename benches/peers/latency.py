@@ -304,18 +304,19 @@ def main():
                         print(found)
                     continue
                 best.setdefault(row, {}).setdefault(name, []).append(found)
-    print(
-        f"\n{'p50 (p99) us, each round; cpu us; switches of threads':66}" + "".join(f"{name:>34}" for name in variants)
-    )
+    lines = [["p50 (p99) us of each round; the processor's us; sleeps", *variants]]
     for row, found in best.items():
         cells = []
         for name in variants:
             rounds = found.get(name, [])
-            text = " ".join(f"{p50:.0f}({p99:.0f})" for p50, p99, _, _ in rounds)
-            if rounds:
-                text += f" {min(one[2] for one in rounds):.0f}us {min(one[3] for one in rounds):.1f}"
-            cells.append(f"{text:>34}")
-        print(f"{row:66}" + "".join(cells))
+            text = " ".join(f"{p50:.0f} ({p99:.0f})" for p50, p99, _, _ in rounds)
+            least = [min(one[i] for one in rounds) for i in (2, 3)] if rounds else []
+            cells.append(f"{text}; {least[0]:.0f}; {least[1]:.1f}" if rounds else "")
+        lines.append([row, *cells])
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    print()
+    for first, *cells in lines:
+        print(first.ljust(widths[0]) + "".join("   " + cell.rjust(width) for cell, width in zip(cells, widths[1:])))
     return None
 
 
