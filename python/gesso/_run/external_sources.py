@@ -9,6 +9,10 @@ from .._threads.interrupts import let
 _END = ()
 
 
+def _does_nothing(iter_setup):
+    return getattr(iter_setup, "does_nothing", False)
+
+
 class Sources:
     """The external sources of a pipeline that have a function, in groups of one function each, and what they gave for
     the next batch.
@@ -73,11 +77,14 @@ class Sources:
         if self.workers is not None:
             self.workers.prefetch(self.groups, batch_size, epoch_idx)
 
+    def calls(self, iter_setup):
+        """Whether something of the user's is called for a batch."""
+        return bool(self.groups) or not _does_nothing(iter_setup)
+
     def gather(self, batch_size, epoch_idx, iter_setup):
         """(input, data, whether to copy it) of the next batch; raises StopIteration at the end of an epoch. What was
         gathered before a Ctrl-C is there the next time."""
-        does_nothing = getattr(iter_setup, "does_nothing", False)
-        if does_nothing and not self.groups:
+        if not self.calls(iter_setup):
             return ()
         try:
             # Those in workers first.
@@ -86,7 +93,7 @@ class Sources:
                     self._gathered[group] = self._next_of(group, batch_size, epoch_idx)
             if _END in self._gathered.values():
                 raise StopIteration
-            if not does_nothing:
+            if not _does_nothing(iter_setup):
                 with let():
                     iter_setup()
         except Exception:

@@ -20,7 +20,7 @@ class FedRun(Run):
         there."""
         operators, outputs = definition.operators, definition.outputs
         # Whether the plan has all of them.
-        self._is_whole = is_whole = not any(map(is_python, operators))
+        self.keeps_nothing = is_whole = not any(map(is_python, operators))
         if not is_whole:
             assign(operators, parameters["seed"])
         self._batch_size = settings.batch_size
@@ -72,7 +72,7 @@ class FedRun(Run):
         return described(inputs + nodes, self._planned, parameters)
 
     def run(self, batch_size, fed):
-        if self._is_whole:
+        if self.keeps_nothing:
             outcome = self._engines.run(batch_size, [(name, fed[name]) for name in self._inputs])
             return outcome.outputs, outcome.errors
         values = _batches_of(self._videos, batch_size)

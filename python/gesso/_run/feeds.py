@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from .._tensors.feeding import is_constant, to_batch
+from .._tensors.feeding import can_be_borrowed, is_constant, to_batch
 from .input_checks import check_declared, check_same
 
 
@@ -19,15 +19,20 @@ class Feeds:
     def __init__(self):
         # What the inputs are declared to be, by name; known once the pipeline is built.
         self.inputs = {}
+        # Whether nothing of a batch is needed once it has run.
+        self.may_borrow = False
         # The outcomes of batches that began before there was data for them.
         self.waiting = deque()
         self._fed, self._last, self._facts = {}, {}, {}
+        # What is read where the user has it.
+        self._borrowed = []
 
     def __bool__(self):
         return bool(self._fed)
 
-    def feed(self, name, data, batch_size, layout=None, copy=True):
-        """Gives an input its next batch."""
+    def feed(self, name, data, batch_size, layout=None, copy=True, at_once=False):
+        """Gives an input its next batch. `at_once`: a batch takes it before the user has a chance to change it; then
+        comes `keep_rest`."""
         declared = self.inputs.get(name)
         if declared is None:
             raise KeyError(
@@ -35,6 +40,10 @@ class Feeds:
             )
         if "videos" in declared:
             copy = not (declared["no_copy"] or is_constant(data))
+        borrows = False
+        if copy and self.may_borrow:
+            borrows = at_once and not declared["repeat_last"] and can_be_borrowed(data)
+            copy = not (borrows or is_constant(data))
         batch = to_batch(data, batch_size, layout, copy)
         check_declared(name, declared, batch)
         if "videos" in declared:
@@ -42,6 +51,17 @@ class Feeds:
         check_same(self._facts.get(name), batch)
         self._facts[name] = batch.facts()
         self._fed.setdefault(name, deque()).append(batch)
+        if borrows:
+            self._borrowed.append(batch)
+
+    def keep_rest(self):
+        """Copies what was to be read at once, and no batch took."""
+        if not self._borrowed:
+            return
+        borrowed, self._borrowed = self._borrowed, []
+        for batch in borrowed:
+            if any(batch in queue for queue in self._fed.values()):
+                batch.make_own()
 
     def clear(self):
         """Throws away what no batch took."""

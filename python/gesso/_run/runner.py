@@ -64,6 +64,8 @@ class Runner:
         self.begun = deque()
         # What a batch was to be made of that a Ctrl-C stopped; whether nobody took what `run` had begun.
         self._interrupted, self._is_owed = None, False
+        # Whether what is fed is taken before the call that feeds it returns.
+        self._feeds_at_once = False
         # How it was run first, and whether it may be run in another way now.
         self._api_type, self.is_unchecked = None, False
 
@@ -111,7 +113,7 @@ class Runner:
             dtypes, ndims = [execution.dtype_named(one["dtype"]) for one in outputs], [one["ndim"] for one in outputs]
             self.settings = replace(settings, output_dtype=dtypes, output_ndim=ndims)
         built = execution.of_graph(self, state)
-        self.feeds.inputs = built.inputs
+        self.feeds.inputs, self.feeds.may_borrow = built.inputs, built.run.keeps_nothing
         self.execution = built
         if state is not None:
             self.epochs.restore(state)
@@ -159,10 +161,11 @@ class Runner:
                     f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
                 )
                 raise RuntimeError(_context.add_words(message))
-            self._feed(name, data, layout)
+            self._feed(name, data, layout, at_once=self._feeds_at_once)
 
-    def _feed(self, name, data, layout, copy=True):
-        self.feeds.feed(name, data, self.settings.batch_size, layout, copy)
+    def _feed(self, name, data, layout, copy=True, at_once=False):
+        at_once = at_once and not self.feeds.waiting
+        self.feeds.feed(name, data, self.settings.batch_size, layout, copy, at_once)
         # Batches that waited for data begin in order.
         while self.feeds.waiting and self.feeds.are_there():
             outcome = self.feeds.waiting.popleft()
@@ -173,12 +176,18 @@ class Runner:
     def _begin_batch(self, pipeline, is_ahead):
         """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an
         epoch."""
+        try:
+            self._begin_next(pipeline, is_ahead and self.settings.runs_ahead)
+        finally:
+            self.feeds.keep_rest()
+
+    def _begin_next(self, pipeline, is_ahead):
         settings = self.settings
         taken, self._interrupted = self._interrupted, None
         if taken is None:
             gathered = self.sources.gather(settings.batch_size, self.epochs.epoch_idx, pipeline.iter_setup)
             for node, data, copy in gathered:
-                self._feed(node.name, data, node.layout, copy)
+                self._feed(node.name, data, node.layout, copy, at_once=not is_ahead)
             if self.feeds.must_wait():
                 self.feeds.waiting.append(Outcome())
                 return self.begun.append(self.feeds.waiting[-1])
@@ -186,7 +195,7 @@ class Runner:
                 taken = self.feeds.take(settings.queue_depth)
             except RuntimeError as error:
                 return self.begun.append(execution.failed(error))
-        outcome = self.execution.submit(taken, is_ahead and settings.runs_ahead)
+        outcome = self.execution.submit(taken, is_ahead)
         if outcome.done() and isinstance(outcome.exception(), KeyboardInterrupt):
             # In a function of the user's. The batch is made anew the next time.
             self._interrupted = taken
@@ -248,13 +257,26 @@ class Runner:
             if self._is_owed:
                 self.begun.popleft()
                 self._is_owed = False
-        for name, value in inputs.items():
-            pipeline.feed_input(name, value)
-        with self.scope(PipelineAPIType.BASIC):
-            if not self._is_owed:
-                # Whoever waits at once for the only batch needs no other thread.
-                self.schedule(pipeline, is_ahead=self.settings.queue_depth > 1 or bool(self.begun))
-            self._is_owed = False
+        # Whoever waits at once for the only batch needs no other thread.
+        is_ahead = self.settings.queue_depth > 1 or bool(self.begun)
+        try:
+            if inputs:
+                self._take_inputs(pipeline, inputs, is_ahead and self.settings.runs_ahead)
+            with self.scope(PipelineAPIType.BASIC):
+                if not self._is_owed:
+                    self.schedule(pipeline, is_ahead)
+                self._is_owed = False
+        finally:
+            self.feeds.keep_rest()
+
+    def _take_inputs(self, pipeline, inputs, is_ahead):
+        # What the user wrote and is called before the batch runs may change the data.
+        self._feeds_at_once = not is_ahead and not self.sources.calls(pipeline.iter_setup)
+        try:
+            for name, value in inputs.items():
+                pipeline.feed_input(name, value)
+        finally:
+            self._feeds_at_once = False
 
     def _outputs(self, prepare):
         """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there

@@ -17,6 +17,8 @@ class Run:
 
     # Whether the library reads all data sets, and not the interpreter.
     is_read_by_library = False
+    # Whether nothing of what it is fed is needed, or changed, once a batch has run: no function of the user's sees it.
+    keeps_nothing = False
 
     def run(self, batch_size, fed):
         """The next batch: arrays, layout and origins of each output, and errors of samples. `fed`: name > batch."""

@@ -27,6 +27,10 @@ class Batch:
         self.layout = layout
         self.infos = infos
 
+    def make_own(self):
+        """Copies what the user may change from now on."""
+        self.arrays, self.whole = [array.copy() for array in self.arrays], None
+
     def facts(self):
         """(type, rank, layout), which stay the same from batch to batch."""
         return self.dtype, self.arrays[0].ndim if self.arrays else None, self.layout
@@ -74,9 +78,26 @@ def _dense(array, copy):
 
 
 def is_constant(data):
-    """Whether these are arrays to whose memory nobody can write: that of `bytes`."""
+    """Whether these are `bytes`, or arrays in memory of such: nobody can write there."""
     arrays = data if isinstance(data, (list, tuple)) else [data]
-    return all(isinstance(array, np.ndarray) and isinstance(_owner(array), bytes) for array in arrays)
+    return all(
+        isinstance(array, bytes) or isinstance(array, np.ndarray) and isinstance(_owner(array), bytes)
+        for array in arrays
+    )
+
+
+# From so many bytes on an array is worth a look of its own where many would be copied together.
+_WORTH = 4096
+_FEW = 8
+
+
+def can_be_borrowed(data):
+    """Whether to read arrays where they are is possible, and saves time."""
+    if isinstance(data, np.ndarray):
+        return data.nbytes >= _WORTH
+    if not isinstance(data, (list, tuple)) or not all(isinstance(array, np.ndarray) for array in data):
+        return False
+    return len(data) <= _FEW or min(array.nbytes for array in data) >= _WORTH
 
 
 def _owner(array):
