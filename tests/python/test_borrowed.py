@@ -116,7 +116,8 @@ def test_a_function_gets_a_copy():
     assert (data[0] == 1).all()
 
 
-def test_bytes_and_arrays_of_bytes():
+@pytest.mark.parametrize("count", [1, 5000])
+def test_bytes_and_arrays_of_bytes(count):
     for depth in (1, 2):
 
         @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=depth)
@@ -125,13 +126,13 @@ def test_bytes_and_arrays_of_bytes():
 
         pipeline = define()
         for _ in range(depth):
-            pipeline.feed_input("x", [b"ab", np.frombuffer(b"cde", np.uint8)])
+            pipeline.feed_input("x", [b"ab" * count, np.frombuffer(b"cde" * count, np.uint8)])
         (out,) = pipeline.run()
-        assert [out.at(i).tolist() for i in range(2)] == [[97, 98], [99, 100, 101]]
+        assert [out.at(i).tolist() for i in range(2)] == [[97, 98] * count, [99, 100, 101] * count]
 
 
 def test_arrays_that_are_not_dense_or_of_the_other_byte_order():
-    pipeline, whole = copies(), np.arange(64, dtype=np.int32).reshape(8, 8)
+    pipeline, whole = copies(), np.arange(4096, dtype=np.int32).reshape(64, 64)
     for array in (whole[:, ::2], whole.T, whole.astype(">i4"), whole[::-1]):
         (out,) = pipeline.run(x=[array])
         np.testing.assert_array_equal(np.asarray(out.at(0)), array)

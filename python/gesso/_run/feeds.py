@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from .._tensors.feeding import can_be_borrowed, is_constant, to_batch
+from .._tensors.feeding import is_constant, is_large, to_batch
 from .input_checks import check_declared, check_same
 
 
@@ -41,8 +41,8 @@ class Feeds:
         if "videos" in declared:
             copy = not (declared["no_copy"] or is_constant(data))
         borrows = False
-        if copy and self.may_borrow:
-            borrows = at_once and not declared["repeat_last"] and can_be_borrowed(data)
+        if copy and self.may_borrow and is_large(data):
+            borrows = at_once and not declared["repeat_last"]
             copy = not (borrows or is_constant(data))
         batch = to_batch(data, batch_size, layout, copy)
         check_declared(name, declared, batch)

@@ -86,18 +86,26 @@ def is_constant(data):
     )
 
 
-# From so many bytes on an array is worth a look of its own where many would be copied together.
+# From so many bytes on a sample is worth to be read where it is: smaller ones are sooner copied together.
 _WORTH = 4096
-_FEW = 8
 
 
-def can_be_borrowed(data):
-    """Whether to read arrays where they are is possible, and saves time."""
+def is_large(data):
+    """Whether these are arrays on the host, or `bytes`, that are worth to be read where they are."""
     if isinstance(data, np.ndarray):
         return data.nbytes >= _WORTH
-    if not isinstance(data, (list, tuple)) or not all(isinstance(array, np.ndarray) for array in data):
+    if not isinstance(data, (list, tuple)):
         return False
-    return len(data) <= _FEW or min(array.nbytes for array in data) >= _WORTH
+    for sample in data:
+        if isinstance(sample, np.ndarray):
+            size = sample.nbytes
+        elif isinstance(sample, bytes):
+            size = len(sample)
+        else:
+            return False
+        if size < _WORTH:
+            return False
+    return True
 
 
 def _owner(array):
