@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{ColorSpace, DecodeOptions, Format, ImageInfo, is_plain, jpeg, probe, srgb};
+use super::{ColorSpace, DecodeOptions, ImageInfo, is_plain, srgb};
 use crate::deadline::Effort;
 
 /// For each byte of samples that are stored as they are, and of the file where they are text.
@@ -40,15 +40,8 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
     effort_of(bytes, bytes.len(), info, options)
 }
 
-/// What decoding a file of `length` bytes is expected to take, of which `head` are the first. `None`: these do not
-/// tell.
-pub fn effort_of_head(head: &[u8], length: usize, options: &DecodeOptions) -> Option<Effort> {
-    let info = probe(head, options.adjust_orientation).ok()?;
-    let tells = info.format == Format::Jpeg && jpeg::is_sequential(head);
-    tells.then(|| effort_of(head, length, &info, options))
-}
-
-fn effort_of(bytes: &[u8], length: usize, info: &ImageInfo, options: &DecodeOptions) -> Effort {
+/// The same for a file of `length` bytes, of which `bytes` are the first.
+pub(super) fn effort_of(bytes: &[u8], length: usize, info: &ImageInfo, options: &DecodeOptions) -> Effort {
     let pixels = info.width as f64 * info.height as f64;
     let samples = pixels * info.channels as f64;
     // Samples of 9 bits have two bytes.
@@ -71,9 +64,8 @@ fn effort_of(bytes: &[u8], length: usize, info: &ImageInfo, options: &DecodeOpti
 
 #[cfg(test)]
 mod tests {
-    use super::super::Orientation;
+    use super::super::{Format, Orientation};
     use super::*;
-    use crate::cpu::encode::{Image, Jpeg, Subsampling, jpeg, png};
 
     fn info(format: Format, side: usize) -> ImageInfo {
         ImageInfo {
@@ -96,24 +88,6 @@ mod tests {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");
-        }
-    }
-
-    #[test]
-    fn a_jpeg_of_one_pass_is_told_by_its_head() {
-        let options = DecodeOptions::default();
-        let pixels = vec![7; 3 * 64 * 48];
-        let image = Image { bytes: &pixels, height: 48, width: 64, channels: 3, width_of_sample: 1 };
-        let how = Jpeg { quality: 90, subsampling: Subsampling::S420, optimize: false, progressive: false };
-        let whole = jpeg(&image, &how).unwrap();
-        let of_all = effort(&whole, &probe(&whole, true).unwrap(), &options).time;
-        let of_head = |head: &[u8], length| effort_of_head(head, length, &options).map(|effort| effort.time);
-        assert_eq!(of_head(&whole, whole.len()), Some(of_all));
-        assert!(of_head(&whole, 100 * whole.len()).unwrap() > of_all);
-        assert_eq!(of_head(&whole[..100], whole.len()), None, "the frame is behind that");
-        for other in [jpeg(&image, &Jpeg { progressive: true, ..how }), png(&image, 1)] {
-            let other = other.unwrap();
-            assert_eq!(of_head(&other, other.len()), None);
         }
     }
 
