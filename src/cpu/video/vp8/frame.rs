@@ -1,5 +1,8 @@
 //! A decoded frame: three planes whose sides are filled up to whole macroblocks.
 
+/// Samples behind the last one, which count for nothing: vectors read further than they need.
+const BEHIND: usize = 16;
+
 /// One plane; a row follows the other without gaps.
 #[derive(Clone, Default)]
 pub(super) struct Plane {
@@ -10,7 +13,7 @@ pub(super) struct Plane {
 
 impl Plane {
     fn new(width: usize, height: usize) -> Self {
-        Self { samples: vec![0; width * height], width, height }
+        Self { samples: vec![0; width * height + BEHIND], width, height }
     }
 }
 

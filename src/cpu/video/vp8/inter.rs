@@ -5,11 +5,20 @@ use multiversion::multiversion;
 use super::frame::{Frame, Plane};
 use super::macroblock::{Luma, Macroblock, MacroblockPosition, Vector};
 use super::tables::TAPS;
+#[cfg(target_arch = "x86_64")]
+use super::vector::{
+    Avx2,
+    taps::{self, Source, Target},
+};
 
 /// The widest block, and the rows and columns that filters read besides: two ahead and three behind.
 const SIDE: usize = 16;
 const AHEAD: usize = 2;
 const MORE: usize = 5;
+
+/// Samples from one row to the next of what is around a block that does not lie in the frame with it.
+const AROUND: usize = 32;
+type Around = [u8; AROUND * (SIDE + MORE)];
 
 /// How samples between samples are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +53,7 @@ pub(super) fn macroblock(
     place: MacroblockPosition,
     filters: Filters,
 ) {
-    let ([luma, chroma @ ..], [from_luma, from_chroma @ ..]) = (&mut frame.planes, &reference.planes);
+    let ([luma, blue, red], [from_luma, from_blue, from_red]) = (&mut frame.planes, &reference.planes);
     let (x, y) = (place.column * 16, place.row * 16);
     let doubled = |vector: Vector| Vector { x: vector.x * 2, y: vector.y * 2 };
     let (side, chroma_side) = match made.luma {
@@ -54,18 +63,17 @@ pub(super) fn macroblock(
     };
     for i in (0..16).step_by(side / 4).filter(|i| i / 4 % (side / 4) == 0) {
         let (x, y) = (x + i % 4 * 4, y + i / 4 * 4);
-        predict(luma, from_luma, Block { x, y, side, vector: doubled(made.vectors[i]) }, filters.is_linear);
+        let block = Block { x, y, side, vector: doubled(made.vectors[i]) };
+        predict([luma], [from_luma], block, filters.is_linear);
     }
     let (x, y) = (x / 2, y / 2);
-    for (plane, from) in chroma.iter_mut().zip(from_chroma) {
-        for i in 0..(8 / chroma_side) * (8 / chroma_side) {
-            let mut vector = mean(made, i);
-            if filters.has_whole_chroma {
-                vector = Vector { x: vector.x & !7, y: vector.y & !7 };
-            }
-            let (x, y) = (x + i % 2 * 4, y + i / 2 * 4);
-            predict(plane, from, Block { x, y, side: chroma_side, vector }, filters.is_linear);
+    for i in 0..(8 / chroma_side) * (8 / chroma_side) {
+        let mut vector = mean(made, i);
+        if filters.has_whole_chroma {
+            vector = Vector { x: vector.x & !7, y: vector.y & !7 };
         }
+        let block = Block { x: x + i % 2 * 4, y: y + i / 2 * 4, side: chroma_side, vector };
+        predict([blue, red], [from_blue, from_red], block, filters.is_linear);
     }
 }
 
@@ -80,49 +88,112 @@ fn mean(made: &Macroblock, quarter: usize) -> Vector {
     Vector { x: of(|vector| vector.x), y: of(|vector| vector.y) }
 }
 
-/// Predicts one block.
-fn predict(to: &mut Plane, from: &Plane, block: Block, is_linear: bool) {
+/// Predicts one block of a plane, or of planes of one size.
+fn predict<const N: usize>(to: [&mut Plane; N], from: [&Plane; N], block: Block, is_linear: bool) {
     let Block { x, y, side, vector } = block;
-    let (stride, first) = (to.width, y * to.width + x);
-    let Some(out) = to.samples.get_mut(first..) else { return };
     let (left, top) = (x as i32 + (vector.x >> 3) - AHEAD as i32, y as i32 + (vector.y >> 3) - AHEAD as i32);
-    let (across, down) = ((vector.x & 7) as usize, (vector.y & 7) as usize);
     let end = (side + MORE) as i32;
-    let is_inside =
-        left >= 0 && top >= 0 && left + end <= from.width as i32 && top + end <= from.height as i32;
-    let mut around = [0; (SIDE + MORE) * (SIDE + MORE)];
-    let (samples, width) = if is_inside {
-        (from.samples.get(top as usize * from.width + left as usize..).unwrap_or_default(), from.width)
-    } else {
-        surroundings(from, left, top, side + MORE, &mut around);
-        (&around[..], SIDE + MORE)
+    let is_inside = |from: &Plane| {
+        left >= 0 && top >= 0 && left + end <= from.width as i32 && top + end <= from.height as i32
     };
-    let source = Reference { samples, width, across, down };
-    match (side, is_linear) {
-        (16, false) => six_taps_16(source, out, stride),
-        (8, false) => six_taps_8(source, out, stride),
-        (_, false) => six_taps_4(source, out, stride),
-        (16, true) => two_taps_16(source, out, stride),
-        (8, true) => two_taps_8(source, out, stride),
-        (_, true) => two_taps_4(source, out, stride),
+    let width = from.first().map_or(0, |from| from.width);
+    if from.into_iter().all(is_inside) {
+        let first = top as usize * width + left as usize;
+        let samples = from.map(|from| from.samples.get(first..).unwrap_or_default());
+        return filtered(to, samples, width, block, is_linear);
+    }
+    let around = from.map(|from| surroundings(from, left, top, side + MORE));
+    filtered(to, around.each_ref().map(|around| &around[..]), AROUND, block, is_linear);
+}
+
+/// Makes a block of samples of each plane, which begin two rows and columns ahead of it, in rows of `width`.
+#[inline(always)]
+fn filtered<const N: usize>(
+    to: [&mut Plane; N],
+    from: [&[u8]; N],
+    width: usize,
+    Block { x, y, side, vector }: Block,
+    is_linear: bool,
+) {
+    let stride = to.first().map_or(0, |plane| plane.width);
+    let mut to = to.map(|plane| plane.samples.get_mut(y * stride + x..).unwrap_or_default());
+    let (across, down) = ((vector.x & 7) as usize, (vector.y & 7) as usize);
+    #[cfg(target_arch = "x86_64")]
+    if !is_linear && by_vectors(&mut to, from, width, side, [across, down], stride) {
+        return;
+    }
+    for (out, samples) in to.into_iter().zip(from) {
+        let source = Reference { samples, width, across, down };
+        match (side, is_linear) {
+            (16, false) => six_taps_16(source, out, stride),
+            (8, false) => six_taps_8(source, out, stride),
+            (_, false) => six_taps_4(source, out, stride),
+            (16, true) => two_taps_16(source, out, stride),
+            (8, true) => two_taps_8(source, out, stride),
+            (_, true) => two_taps_4(source, out, stride),
+        }
+    }
+}
+
+/// The filter of six taps by vectors, where the processor has them.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn by_vectors<const N: usize>(
+    to: &mut [&mut [u8]; N],
+    from: [&[u8]; N],
+    width: usize,
+    side: usize,
+    moved: [usize; 2],
+    stride: usize,
+) -> bool {
+    let Some(avx2) = Avx2::find() else { return false };
+    let [across, down] = moved.map(|eighths| {
+        let [a, b, c, d, e, f] = TAPS[eighths & 7].map(|tap| tap as i8);
+        (eighths > 0).then_some([a, -b, c, d, -e, f])
+    });
+    match (&mut to[..], &from[..], side) {
+        ([out], [from], 16) => {
+            let blocks = [from, from.get(8..).unwrap_or_default()];
+            taps::predict::<16, 8>(avx2, Source { blocks, width, across, down }, Target::Beside(out), stride)
+        }
+        ([out], [from], 8) => {
+            taps::predict::<8, 8>(avx2, Source { blocks: [from; 2], width, across, down }, Target::First(out), stride)
+        }
+        ([out], [from], _) => {
+            taps::predict::<4, 4>(avx2, Source { blocks: [from; 2], width, across, down }, Target::First(out), stride)
+        }
+        ([blue, red], [from_blue, from_red], side) => {
+            let source = Source { blocks: [from_blue, from_red], width, across, down };
+            let target = Target::Each([blue, red]);
+            match side {
+                8 => taps::predict::<8, 8>(avx2, source, target, stride),
+                _ => taps::predict::<4, 4>(avx2, source, target, stride),
+            }
+        }
+        _ => false,
     }
 }
 
 /// Copies `side` rows and columns of a plane from (`left`, `top`) on, which may lie outside.
-fn surroundings(
-    from: &Plane,
-    left: i32,
-    top: i32,
-    side: usize,
-    out: &mut [u8; (SIDE + MORE) * (SIDE + MORE)],
-) {
-    let (right, bottom) = (from.width as i32 - 1, from.height as i32 - 1);
-    for (y, out) in (top..).zip(out.chunks_exact_mut(SIDE + MORE).take(side)) {
-        let row = from.samples.get(y.clamp(0, bottom) as usize * from.width..).unwrap_or_default();
-        for (x, out) in (left..).zip(&mut out[..side]) {
-            *out = row.get(x.clamp(0, right) as usize).copied().unwrap_or(0);
+#[cold]
+fn surroundings(from: &Plane, left: i32, top: i32, side: usize) -> Around {
+    let mut around = [0; AROUND * (SIDE + MORE)];
+    let (width, bottom) = (from.width as i32, from.height as i32 - 1);
+    // Columns ahead of the plane, and in it.
+    let before = (-left).clamp(0, side as i32) as usize;
+    let inside = (width - left.max(0)).clamp(0, (side - before) as i32) as usize;
+    for (y, out) in (top..).zip(around.chunks_exact_mut(AROUND).take(side)) {
+        let first = y.clamp(0, bottom) as usize * from.width;
+        let Some(row) = from.samples.get(first..first + from.width) else { continue };
+        let (ahead, rest) = out[..side].split_at_mut(before);
+        let (within, behind) = rest.split_at_mut(inside);
+        ahead.fill(row.first().copied().unwrap_or(0));
+        if let Some(samples) = row.get(left.max(0) as usize..).and_then(|row| row.get(..inside)) {
+            within.copy_from_slice(samples);
         }
+        behind.fill(row.last().copied().unwrap_or(0));
     }
+    around
 }
 
 /// Samples of a reference, from two rows and columns ahead of a block on, and how many eighths of a sample it lies

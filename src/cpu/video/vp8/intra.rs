@@ -110,12 +110,7 @@ pub(super) fn blocks(
             row[..4].copy_from_slice(&predicted);
         }
         if let Some(residue) = residue {
-            let samples = &mut canvas[at + CANVAS + 1..];
-            match residue.ends[i] {
-                0 => {}
-                1 => transform::add_mean(samples, CANVAS, residue.blocks[i][0]),
-                _ => transform::add(samples, CANVAS, &residue.blocks[i]),
-            }
+            transform::add(&mut canvas, at + CANVAS + 1, CANVAS, &residue.blocks[i], residue.ends[i]);
         }
     }
     let made = canvas.chunks_exact(CANVAS).skip(1);

@@ -6,6 +6,8 @@ use multiversion::multiversion;
 use super::frame::{Frame, Plane};
 use super::header::{Filter, Segments};
 use super::macroblock::{Luma, Macroblock};
+#[cfg(target_arch = "x86_64")]
+use super::vector::{Avx2, edges};
 
 /// What the filter needs to know of a macroblock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,14 +79,42 @@ impl Limits {
 
 /// Filters a row of macroblocks, of which `strengths` has one each.
 pub(super) fn row(frame: &mut Frame, row: usize, strengths: &[Strength], filter: &Filter, is_key: bool) {
+    #[cfg(target_arch = "x86_64")]
+    let avx2 = Avx2::find();
     for (column, strength) in strengths.iter().enumerate().filter(|(_, strength)| strength.level > 0) {
         let limits = Limits::new(strength.level, filter.sharpness, is_key);
         if filter.is_simple {
             simple(&mut frame.planes[0], column, row, limits, strength.has_inner);
-        } else {
-            normal(frame, column, row, limits, strength.has_inner);
+            continue;
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = avx2 {
+            by_vectors(avx2, frame, column, row, limits, strength.has_inner);
+            continue;
+        }
+        normal(frame, column, row, limits, strength.has_inner);
     }
+}
+
+/// [`normal`] by vectors.
+#[cfg(target_arch = "x86_64")]
+fn by_vectors(avx2: Avx2, frame: &mut Frame, column: usize, row: usize, limits: Limits, has_inner: bool) {
+    let [luma, blue, red] = &mut frame.planes;
+    let strides @ [width, half] = [luma.width, blue.width];
+    // At most 193.
+    let [outer, inner, interior, sharp] =
+        [limits.outer, limits.inner, limits.interior, limits.sharp].map(|limit| limit.clamp(0, 255) as u8);
+    let place = edges::Place {
+        at: [row * 16 * width + column * 16, row * 8 * half + column * 8],
+        strides,
+    };
+    edges::filter(
+        avx2,
+        [&mut luma.samples, &mut blue.samples, &mut red.samples],
+        place,
+        edges::Limits { outer, inner, interior, sharp },
+        edges::Which { left: column > 0, above: row > 0, inner: has_inner },
+    );
 }
 
 /// Four samples on each side of an edge, at 16 places along it.

@@ -23,6 +23,8 @@ mod reconstruct;
 mod tables;
 mod tokens;
 mod transform;
+#[cfg(target_arch = "x86_64")]
+mod vector;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -116,21 +116,19 @@ fn reconstruct(
         }
     }
     let [luma, blue, red] = &mut frame.planes;
-    for block in 0..SECOND {
-        let (plane, side, x, y) = match block {
+    // Two blocks beside one another at a time.
+    for (pair, (blocks, ends)) in
+        residue.blocks.as_chunks::<2>().0.iter().zip(residue.ends.as_chunks::<2>().0).enumerate()
+    {
+        let (plane, side, x, y) = match pair {
             // These were added where they were predicted.
-            0..16 if made.luma == Luma::Blocks => continue,
-            0..16 => (&mut *luma, 16, block % 4 * 4, block / 4 * 4),
-            16..20 => (&mut *blue, 8, block % 2 * 4, (block - 16) / 2 * 4),
-            _ => (&mut *red, 8, block % 2 * 4, (block - 20) / 2 * 4),
+            0..8 if made.luma == Luma::Blocks => continue,
+            0..8 => (&mut *luma, 16, pair % 2 * 8, pair / 2 * 4),
+            8..10 => (&mut *blue, 8, 0, (pair - 8) * 4),
+            _ => (&mut *red, 8, 0, (pair - 10) * 4),
         };
         let stride = plane.width;
         let at = (place.row * side + y) * stride + place.column * side + x;
-        let Some(samples) = plane.samples.get_mut(at..) else { continue };
-        match residue.ends[block] {
-            0 => {}
-            1 => transform::add_mean(samples, stride, residue.blocks[block][0]),
-            _ => transform::add(samples, stride, &residue.blocks[block]),
-        }
+        transform::add_two(&mut plane.samples, at, stride, blocks.each_ref(), *ends);
     }
 }

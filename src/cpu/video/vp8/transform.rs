@@ -1,5 +1,8 @@
 //! The inverse transforms (RFC 6386, section 14).
 
+#[cfg(target_arch = "x86_64")]
+use super::vector::{Avx2, cosine};
+
 /// What libvpx keeps of a value between the two dimensions: 16 bits. Those of valid files fit; more, of a damaged one,
 /// would overflow the second dimension.
 #[inline(always)]
@@ -37,7 +40,7 @@ fn by_sine(value: i32) -> i32 {
 
 /// One dimension of the inverse cosine transform, of four columns at a time.
 #[inline(always)]
-fn cosine([a, b, c, d]: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
+fn dimension([a, b, c, d]: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
     let mut out = [[0; 4]; 4];
     for i in 0..4 {
         let (even, odd) = (a[i] + c[i], a[i] - c[i]);
@@ -52,12 +55,47 @@ fn transposed(rows: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
     [0, 1, 2, 3].map(|i| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]])
 }
 
-/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with the first one and whose rows are
-/// `stride` apart.
-pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
+/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with sample `at` and whose rows are `stride`
+/// apart; `end` is the place behind its last coefficient.
+pub(super) fn add(samples: &mut [u8], at: usize, stride: usize, block: &[i16; 16], end: u8) {
+    if end == 0 {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if end > 1
+        && let Some(avx2) = Avx2::find()
+        && cosine::add_one(avx2, samples, at, stride, block)
+    {
+        return;
+    }
+    let Some(samples) = samples.get_mut(at..) else { return };
+    match end {
+        1 => add_mean(samples, stride, block[0]),
+        _ => add_whole(samples, stride, block),
+    }
+}
+
+/// [`add`] of two blocks beside one another.
+pub(super) fn add_two(samples: &mut [u8], at: usize, stride: usize, blocks: [&[i16; 16]; 2], ends: [u8; 2]) {
+    if ends == [0; 2] {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if ends.iter().any(|&end| end > 1)
+        && let Some(avx2) = Avx2::find()
+        && cosine::add_two(avx2, samples, at, stride, blocks)
+    {
+        return;
+    }
+    add(samples, at, stride, blocks[0], ends[0]);
+    add(samples, at + 4, stride, blocks[1], ends[1]);
+}
+
+/// The same for a block whatever its coefficients are.
+fn add_whole(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
     let rows = [0, 4, 8, 12].map(|row| [0, 1, 2, 3].map(|i| i32::from(block[row + i])));
     // Down the columns first, which is not the same as along the rows first.
-    let residue = transposed(cosine(transposed(cosine(rows).map(|row| row.map(kept)))));
+    let residue = transposed(dimension(transposed(dimension(rows).map(|row| row.map(kept)))));
     for (row, residue) in samples.chunks_mut(stride).zip(residue) {
         if let Some(row) = row.first_chunk_mut::<4>() {
             for (sample, residue) in row.iter_mut().zip(residue) {
@@ -67,8 +105,8 @@ pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
     }
 }
 
-/// [`add`] for a block that has a mean alone.
-pub(super) fn add_mean(samples: &mut [u8], stride: usize, mean: i16) {
+/// The same for a block that has a mean alone.
+fn add_mean(samples: &mut [u8], stride: usize, mean: i16) {
     let mean = (i32::from(mean) + 4) >> 3;
     let [add, subtract] = [mean, -mean].map(|value| value.clamp(0, 255) as u8);
     for row in samples.chunks_mut(stride).take(4) {
@@ -90,7 +128,7 @@ mod tests {
             let (mut whole, mut short) = ([100; 16], [100; 16]);
             let mut block = [0; 16];
             block[0] = mean;
-            add(&mut whole, 4, &block);
+            add_whole(&mut whole, 4, &block);
             add_mean(&mut short, 4, mean);
             assert_eq!(whole, short);
             assert_eq!(means(&block), [(mean + 3) >> 3; 16]);
@@ -104,7 +142,7 @@ mod tests {
             let block: [i16; 16] = std::array::from_fn(|i| {
                 if seed.wrapping_mul(0x9E37_79B1) >> (i + 8) & 1 == 1 { i16::MAX } else { i16::MIN }
             });
-            add(&mut [128; 16], 4, &block);
+            add_whole(&mut [128; 16], 4, &block);
             let _ = means(&block);
         }
         for mean in [i16::MIN, i16::MAX] {
@@ -117,7 +155,7 @@ mod tests {
         let mut samples = [128; 16];
         let mut block = [0; 16];
         block[1] = 400;
-        add(&mut samples, 4, &block);
+        add_whole(&mut samples, 4, &block);
         assert_eq!(samples[..4], [193, 155, 101, 63]);
         assert!(samples.chunks(4).all(|row| row == &samples[..4]));
     }
