@@ -1,8 +1,14 @@
 //! The arithmetic decoder that everything behind a frame's first bytes is read with (RFC 6386, section 7). It must not
 //! know what is read.
 
+use std::hint::select_unpredictable;
+
 /// Bits that are as good as endless: zeros behind the last byte.
 const ENDLESS: i32 = 1 << 24;
+
+/// Decisions that [`BoolDecoder::prepare`] is for, and bits that one of them takes at most.
+const PREPARED: i32 = 4;
+const MOST_BITS: i32 = 7;
 
 /// Reads decisions from the front of bytes.
 #[derive(Clone)]
@@ -28,6 +34,7 @@ impl<'a> BoolDecoder<'a> {
         self.has_ended && self.bits < ENDLESS
     }
 
+    #[inline(always)]
     fn refill(&mut self) {
         if let Some(word) = self.rest.first_chunk::<8>() {
             // What does not fill a byte comes again with the next word, as the same bits.
@@ -37,25 +44,45 @@ impl<'a> BoolDecoder<'a> {
             self.rest = &self.rest[bytes..];
             return;
         }
+        // By value, so that a decoder at work stays in registers.
+        *self = self.clone().refilled_from_bytes();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refilled_from_bytes(mut self) -> Self {
         while self.bits <= 56 {
             let Some((&byte, rest)) = self.rest.split_first() else {
                 // A second time only after millions of zeros, which the frame does not get to.
                 self.bits += if self.has_ended { 64 } else { ENDLESS };
                 self.has_ended = true;
-                return;
+                break;
             };
             self.value |= u64::from(byte) << (56 - self.bits);
             self.bits += 8;
             self.rest = rest;
         }
+        self
     }
 
     /// A decision that is false `probability` times of 256.
     #[inline(always)]
     pub(super) fn read(&mut self, probability: u8) -> bool {
-        if self.bits < 8 {
+        self.prepare();
+        self.next(probability)
+    }
+
+    /// Makes sure that there are bits for [`PREPARED`] decisions.
+    #[inline(always)]
+    pub(super) fn prepare(&mut self) {
+        if self.bits < MOST_BITS * PREPARED {
             self.refill();
         }
+    }
+
+    /// [`BoolDecoder::read`] where [`BoolDecoder::prepare`] was called before.
+    #[inline(always)]
+    pub(super) fn next(&mut self, probability: u8) -> bool {
         let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
         let border = u64::from(split) << 56;
         // A branch, as whoever asks takes one as well.
@@ -66,11 +93,28 @@ impl<'a> BoolDecoder<'a> {
         } else {
             self.range = split;
         }
+        self.normalize();
+        taken
+    }
+
+    /// [`BoolDecoder::next`] for one who takes no branch: a decision that nobody can guess costs no more than others.
+    #[inline(always)]
+    pub(super) fn next_bit(&mut self, probability: u8) -> u32 {
+        let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
+        let border = u64::from(split) << 56;
+        let taken = self.value >= border;
+        self.range = select_unpredictable(taken, self.range - split, split);
+        self.value -= select_unpredictable(taken, border, 0);
+        self.normalize();
+        u32::from(taken)
+    }
+
+    #[inline(always)]
+    fn normalize(&mut self) {
         let shift = self.range.leading_zeros() - 24;
         self.range <<= shift;
         self.value <<= shift;
         self.bits -= shift as i32;
-        taken
     }
 
     /// A flag.

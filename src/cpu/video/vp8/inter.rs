@@ -46,6 +46,7 @@ struct Block {
 }
 
 /// Predicts a macroblock of `frame` from `reference`.
+#[inline(never)]
 pub(super) fn macroblock(
     frame: &mut Frame,
     reference: &Frame,
@@ -80,6 +81,9 @@ pub(super) fn macroblock(
 /// The mean of the vectors of four blocks of luma, rounded away from zero: a quarter of a sample of luma is an eighth
 /// of one of chroma.
 fn mean(made: &Macroblock, quarter: usize) -> Vector {
+    if !made.luma.is_split() {
+        return made.vector();
+    }
     let first = quarter / 2 * 8 + quarter % 2 * 2;
     let of = |side: fn(&Vector) -> i32| {
         let sum: i32 = [0, 1, 4, 5].iter().map(|block| side(&made.vectors[first + block])).sum();

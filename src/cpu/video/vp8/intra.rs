@@ -37,6 +37,7 @@ impl<const N: usize> Around<N> {
 }
 
 /// Predicts a block of N x N samples of `plane`, of which `place` counts blocks.
+#[inline(never)]
 pub(super) fn whole<const N: usize>(plane: &mut Plane, place: MacroblockPosition, mode: Mode) {
     let around = Around::<N>::new(plane, place);
     let mean = mean(&around, place);
@@ -75,6 +76,7 @@ fn mean<const N: usize>(
 const CANVAS: usize = 21;
 
 /// Predicts the luma of a macroblock block after block; each is whole before the next, so `residue` is added.
+#[inline(never)]
 pub(super) fn blocks(
     plane: &mut Plane,
     place: MacroblockPosition,

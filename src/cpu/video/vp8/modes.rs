@@ -20,8 +20,10 @@ const BLOCK_MODES: [BlockMode; 10] = [
     BlockMode::HorizontalUp,
 ];
 
-/// Reads what is said of a macroblock; `segment` is the one that it was in before.
+/// Reads what is said of a macroblock into `made`; `segment` is the one that it was in before.
+#[inline(never)]
 pub(super) fn read(
+    made: &mut Macroblock,
     bits: &mut BoolDecoder<'_>,
     header: &Header<'_>,
     state: &State,
@@ -29,8 +31,8 @@ pub(super) fn read(
     segment: usize,
     place: MacroblockPosition,
     neighbours: &Neighbours<'_>,
-) -> Macroblock {
-    let mut made = Macroblock { segment, ..Macroblock::default() };
+) {
+    *made = Macroblock { segment, ..Macroblock::default() };
     if state.segments.has_map {
         made.segment = bits.tree(&tables::SEGMENT_TREE, &state.segments.map);
     }
@@ -38,11 +40,11 @@ pub(super) fn read(
     let probabilities = &state.probabilities;
     let [own, last, golden] = header.references;
     if is_key {
-        own_luma(&mut made, bits, &tables::KEY_LUMA_TREE, &tables::KEY_LUMA);
-        key_blocks(&mut made, bits, neighbours);
+        own_luma(made, bits, &tables::KEY_LUMA_TREE, &tables::KEY_LUMA);
+        key_blocks(made, bits, neighbours);
         made.chroma = mode(bits.tree(&tables::CHROMA_TREE, &tables::KEY_CHROMA));
     } else if !bits.read(own) {
-        own_luma(&mut made, bits, &tables::LUMA_TREE, &probabilities.luma);
+        own_luma(made, bits, &tables::LUMA_TREE, &probabilities.luma);
         if made.luma == Luma::Blocks {
             made.blocks = [(); 16].map(|()| block_mode(bits.tree(&tables::BLOCK_TREE, &tables::BLOCK)));
         }
@@ -53,9 +55,8 @@ pub(super) fn read(
             (true, golden) if !bits.read(golden) => Reference::Golden,
             _ => Reference::Alternative,
         };
-        motion::read(&mut made, bits, &probabilities.vectors, state.is_turned, place, neighbours);
+        motion::read(made, bits, &probabilities.vectors, state.is_turned, place, neighbours);
     }
-    made
 }
 
 fn mode(number: usize) -> Mode {

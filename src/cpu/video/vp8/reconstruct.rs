@@ -29,24 +29,26 @@ pub(super) fn decode(
     let is_key = tag.size.is_some();
     let filters = Filters::of_version(tag.version);
     let steps = Steps::of_segments(&header.quantizer, &state.segments);
-    // The macroblocks of the row above, the first of them beside the frame; and which of their blocks had coefficients.
-    let mut above = vec![Macroblock::default(); columns + 1];
+    // The macroblocks of the row above and of the one at hand, the first of them beside the frame; and which blocks of
+    // those above had coefficients.
+    let [mut above, mut here] = [(); 2].map(|()| vec![Macroblock::default(); columns + 1]);
     let mut above_edges: Vec<Edge> = vec![[0; 9]; columns];
     let mut residue = Residue::NONE;
     let mut strengths = [vec![Strength::default(); columns], vec![Strength::default(); columns]];
     let mut modes = header.modes.clone();
     let parts = header.tokens.len().max(1);
     for row in 0..rows {
-        let (mut left, mut left_edge) = (Macroblock::default(), [0; 9]);
-        let mut above_left = Macroblock::default();
+        let mut left_edge = [0; 9];
         let mut bits =
             header.tokens.get(row % parts).cloned().ok_or_else(|| damaged("VP8: no coefficients"))?;
         for column in 0..columns {
             let place = MacroblockPosition { column, row, of };
             let segment = &mut segments[row * columns + column];
-            let neighbours = Neighbours { above: &above[column + 1], left: &left, above_left: &above_left };
-            let made =
-                modes::read(&mut modes, &header, state, is_key, usize::from(*segment), place, &neighbours);
+            let (before, rest) = here.split_at_mut(column + 1);
+            let (Some(left), Some(made)) = (before.last(), rest.first_mut()) else { continue };
+            let neighbours = Neighbours { above: &above[column + 1], left, above_left: &above[column] };
+            let before = usize::from(*segment);
+            modes::read(made, &mut modes, &header, state, is_key, before, place, &neighbours);
             *segment = made.segment as u8;
             let (has_second, above_edge) = (made.luma.has_second(), &mut above_edges[column]);
             let has_coefficients = if made.is_empty {
@@ -58,12 +60,11 @@ pub(super) fn decode(
                 residue.read(&mut bits, probabilities, steps, has_second, above_edge, &mut left_edge)
             };
             let residue = has_coefficients.then_some(&mut residue);
-            reconstruct(frame, references, &made, place, filters, residue);
+            reconstruct(frame, references, made, place, filters, residue);
             strengths[row % 2][column] =
-                Strength::new(&made, has_coefficients, &state.filter, &state.segments);
-            above_left = std::mem::replace(&mut above[column + 1], made);
-            left = made;
+                Strength::new(made, has_coefficients, &state.filter, &state.segments);
         }
+        std::mem::swap(&mut above, &mut here);
         if modes.is_exhausted() || bits.is_exhausted() {
             return Err(damaged(format!("VP8: a frame that ends in row {row} of {rows} of its macroblocks")));
         }

@@ -69,40 +69,63 @@ impl Residue {
         above: &mut Edge,
         left: &mut Edge,
     ) -> bool {
-        *self = Self::NONE;
-        let mut is_any = false;
-        let mut read = |block: usize, kind: usize, steps: &[i32; 2], above: &mut u8, left: &mut u8| {
-            let first = usize::from(kind == 0);
-            let (Some(coefficients), Some(end)) = (self.blocks.get_mut(block), self.ends.get_mut(block))
-            else {
-                return;
-            };
-            let found = self::block(
-                bits,
-                &probabilities[kind],
-                usize::from(*above + *left),
-                first,
-                steps,
-                coefficients,
-            );
-            let is_filled = found > first;
-            *end = if is_filled { found as u8 } else { 0 };
-            is_any |= is_filled;
-            (*above, *left) = (u8::from(is_filled), u8::from(is_filled));
-        };
-        if has_second {
-            read(SECOND, 1, &steps.second, &mut above[8], &mut left[8]);
-        }
-        let kind = if has_second { 0 } else { 3 };
-        for block in 0..16 {
-            read(block, kind, &steps.luma, &mut above[block % 4], &mut left[block / 4]);
-        }
-        for block in 16..24 {
-            let plane = 4 + (block - 16) / 4 * 2;
-            read(block, 2, &steps.chroma, &mut above[plane + block % 2], &mut left[plane + block / 2 % 2]);
-        }
-        is_any
+        self.blocks = [[0; 16]; 25];
+        self.ends = [0; 25];
+        read(self, bits, probabilities, steps, has_second, above, left)
     }
+}
+
+/// Where a block's neighbours are found in an [`Edge`] above and one to the left.
+const PLACES: [[u8; 2]; 25] = places();
+
+const fn places() -> [[u8; 2]; 25] {
+    let mut places = [[8; 2]; 25];
+    let mut block = 0;
+    while block < SECOND {
+        places[block] = match block {
+            0..16 => [block as u8 % 4, block as u8 / 4],
+            _ => {
+                let plane = 4 + (block as u8 - 16) / 4 * 2;
+                [plane + block as u8 % 2, plane + block as u8 / 2 % 2]
+            }
+        };
+        block += 1;
+    }
+    places
+}
+
+/// Reads the blocks of a macroblock.
+#[multiversion(targets("x86_64+bmi1+bmi2+lzcnt"))]
+fn read(
+    residue: &mut Residue,
+    bits: &mut BoolDecoder<'_>,
+    probabilities: &Coefficients,
+    steps: &Steps,
+    has_second: bool,
+    above: &mut Edge,
+    left: &mut Edge,
+) -> bool {
+    let mut own = bits.clone();
+    let mut is_any = false;
+    // The block of the means comes first.
+    for number in usize::from(!has_second)..=SECOND {
+        let (block, kind, steps) = match number {
+            0 => (SECOND, 1, &steps.second),
+            1..=16 => (number - 1, if has_second { 0 } else { 3 }, &steps.luma),
+            _ => (number - 1, 2, &steps.chroma),
+        };
+        let [x, y] = PLACES[block].map(usize::from);
+        let (Some(above), Some(left)) = (above.get_mut(x), left.get_mut(y)) else { continue };
+        let (before, first) = (usize::from(*above + *left), usize::from(kind == 0));
+        let coefficients = &mut residue.blocks[block];
+        let found = self::block(&mut own, &probabilities[kind], before, first, steps, coefficients);
+        let is_filled = found > first;
+        residue.ends[block] = if is_filled { found as u8 } else { 0 };
+        is_any |= is_filled;
+        (*above, *left) = (u8::from(is_filled), u8::from(is_filled));
+    }
+    *bits = own;
+    is_any
 }
 
 /// The edges of a macroblock without coefficients. One without means leaves those of the means as they were.
@@ -113,7 +136,7 @@ pub(super) fn clear(has_second: bool, above: &mut Edge, left: &mut Edge) {
 }
 
 /// Reads a block from coefficient `first` on; the place behind the last one, `first` when there is none.
-#[multiversion(targets("x86_64+bmi1+bmi2+lzcnt"))]
+#[inline(always)]
 fn block(
     bits: &mut BoolDecoder<'_>,
     probabilities: &[[[u8; 11]; 3]; 8],
@@ -122,45 +145,57 @@ fn block(
     steps: &[i32; 2],
     coefficients: &mut [i16; 16],
 ) -> usize {
-    let mut own = bits.clone();
     let mut at = first;
     let mut likely = &probabilities[BANDS[at & 15]][before.min(2)];
-    while own.read(likely[0]) {
+    loop {
+        // For the four decisions that are taken up to a coefficient of 1.
+        bits.prepare();
+        if !bits.next(likely[0]) {
+            return at;
+        }
         // Behind a zero a block does not end, as it would have ended ahead of it.
-        while !own.read(likely[1]) {
+        while !bits.next(likely[1]) {
             at += 1;
             if at == 16 {
-                *bits = own;
                 return at;
             }
             likely = &probabilities[BANDS[at & 15]][0];
+            bits.prepare();
         }
-        let (value, next) = if own.read(likely[2]) { (large(&mut own, likely), 2) } else { (1, 1) };
-        let value = if own.flag() { -value } else { value };
+        let (value, next) = if bits.next(likely[2]) { (large(bits, likely), 2) } else { (1, 1) };
+        let sign = -(bits.next_bit(128) as i32);
+        let value = (value ^ sign) - sign;
         // In 16 bits, as the format says.
         coefficients[ZIGZAG[at & 15]] = (value * steps[usize::from(at > 0)]) as i16;
         at += 1;
         if at == 16 {
-            break;
+            return at;
         }
         likely = &probabilities[BANDS[at & 15]][next];
     }
-    *bits = own;
-    at
 }
 
-/// A value of 2 or more.
+/// A value of 2 or more; bits are prepared for one more decision.
 #[inline(always)]
 fn large(bits: &mut BoolDecoder<'_>, likely: &[u8; 11]) -> i32 {
-    if !bits.read(likely[3]) {
-        return if bits.read(likely[4]) { 3 + i32::from(bits.read(likely[5])) } else { 2 };
-    }
-    let range = if bits.read(likely[6]) {
-        let higher = bits.read(likely[8]);
-        2 + 2 * usize::from(higher) + usize::from(bits.read(likely[9 + usize::from(higher)]))
+    bits.prepare();
+    let value = if !bits.next(likely[3]) {
+        if bits.next(likely[4]) { 3 + bits.next_bit(likely[5]) as i32 } else { 2 }
     } else {
-        usize::from(bits.read(likely[7]))
+        let range = if bits.next(likely[6]) {
+            let higher = bits.next_bit(likely[8]) as usize;
+            2 + 2 * higher + bits.next_bit(likely[9 + (higher & 1)]) as usize
+        } else {
+            usize::from(bits.next(likely[7]))
+        };
+        let (first, more) = RANGES[range.min(5)];
+        let mut value = 0;
+        for &likely in more {
+            bits.prepare();
+            value = value << 1 | bits.next_bit(likely) as i32;
+        }
+        first + value
     };
-    let (first, more) = RANGES[range.min(5)];
-    first + more.iter().fold(0, |more, &likely| more << 1 | i32::from(bits.read(likely)))
+    bits.prepare();
+    value
 }

@@ -81,11 +81,15 @@ pub(super) fn add_two(samples: &mut [u8], at: usize, stride: usize, blocks: [&[i
         return;
     }
     #[cfg(target_arch = "x86_64")]
-    if ends.iter().any(|&end| end > 1)
-        && let Some(avx2) = Avx2::find()
-        && cosine::add_two(avx2, samples, at, stride, blocks)
-    {
-        return;
+    if let Some(avx2) = Avx2::find() {
+        let is_done = if ends.iter().all(|&end| end <= 1) {
+            cosine::add_two_means(avx2, samples, at, stride, blocks.map(|block| block[0]))
+        } else {
+            cosine::add_two(avx2, samples, at, stride, blocks)
+        };
+        if is_done {
+            return;
+        }
     }
     add(samples, at, stride, blocks[0], ends[0]);
     add(samples, at + 4, stride, blocks[1], ends[1]);

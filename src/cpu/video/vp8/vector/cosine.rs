@@ -15,6 +15,18 @@ pub(in super::super) fn add_two(
     unsafe { to_two(samples, at, stride, first, second) }
 }
 
+/// [`add_two`] of blocks that have means alone.
+pub(in super::super) fn add_two_means(
+    _: Avx2,
+    samples: &mut [u8],
+    at: usize,
+    stride: usize,
+    means: [i16; 2],
+) -> bool {
+    // SAFETY: the processor has AVX2.
+    unsafe { means_to_two(samples, at, stride, means) }
+}
+
 /// [`add_two`] of one block, to 4 rows of 4 samples.
 pub(in super::super) fn add_one(
     _: Avx2,
@@ -38,6 +50,19 @@ fn to_two(
     let Some(mut area) = Area::<4, 8>::new(samples, at, stride) else { return false };
     let Some(residue) = residue(halves(first), halves(second)) else { return false };
     for (y, residue) in residue.into_iter().enumerate() {
+        let row = area.row(y);
+        *row = low(added(load_two(row, &[0; 8]), residue));
+    }
+    true
+}
+
+#[target_feature(enable = "avx2")]
+fn means_to_two(samples: &mut [u8], at: usize, stride: usize, [first, second]: [i16; 2]) -> bool {
+    let Some(mut area) = Area::<4, 8>::new(samples, at, stride) else { return false };
+    let means = _mm_unpacklo_epi64(_mm_set1_epi16(first), _mm_set1_epi16(second));
+    // Where the sum saturates, so does every sample.
+    let residue = _mm_srai_epi16::<3>(_mm_adds_epi16(means, _mm_set1_epi16(4)));
+    for y in 0..4 {
         let row = area.row(y);
         *row = low(added(load_two(row, &[0; 8]), residue));
     }
