@@ -2,6 +2,9 @@
 //! chroma is interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
 //! It must not know codecs.
 
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
 use multiversion::multiversion;
 
 /// How much red and blue count in luma.
@@ -118,11 +121,20 @@ struct Row {
 
 /// Writes a picture as RGB, row after row without gaps.
 pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mut [u8]) {
-    let Layout { width, height, depth, halved, spread } = layout;
-    if width == 0 {
+    if layout.width == 0 {
         return;
     }
     let factors = Factors::new(color);
+    #[cfg(target_arch = "x86_64")]
+    if vector::to_rgb(planes, layout, factors, out) {
+        return;
+    }
+    to_rgb_without_vectors(planes, layout, factors, out);
+}
+
+/// [`to_rgb`] for all pictures and processors.
+fn to_rgb_without_vectors(planes: &dyn Planes, layout: Layout, factors: Factors, out: &mut [u8]) {
+    let Layout { width, height, depth, halved, spread } = layout;
     let [across, down] = halved.unwrap_or_default();
     let (columns, rows) = (width.div_ceil(1 << across), height.div_ceil(1 << down));
     // Sides of what chroma lies over.
@@ -295,6 +307,39 @@ mod tests {
             row.fill(128);
             if let ([first, ..], 2) = (row, plane) {
                 *first = 0;
+            }
+        }
+    }
+
+    /// Noise, from any number.
+    struct Noise;
+
+    impl Planes for Noise {
+        fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
+            for (x, sample) in row.iter_mut().enumerate() {
+                let number = ((x * 3 + plane) * 4_099 + y) as u32;
+                *sample =
+                    (number.wrapping_mul(0x9E37_79B1) >> 23 & 0x1FF).min(383).saturating_sub(128) as u16;
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_make_the_same_pixels() {
+        for (width, height) in [(2, 2), (16, 4), (18, 6), (64, 34), (1, 1), (33, 7), (46, 5), (130, 2)] {
+            for spread in [false, true] {
+                for (matrix, full_range) in
+                    [Matrix::BT601, Matrix::BT709, Matrix::BT2020, Matrix::FCC, Matrix::SMPTE240M]
+                        .into_iter()
+                        .flat_map(|matrix| [(matrix, false), (matrix, true)])
+                {
+                    let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread };
+                    let color = Color { matrix, full_range };
+                    let [mut found, mut expected] = [(); 2].map(|()| vec![0; width * height * 3]);
+                    to_rgb(&Noise, layout, color, &mut found);
+                    to_rgb_without_vectors(&Noise, layout, Factors::new(color), &mut expected);
+                    assert!(found == expected, "{layout:?}, {color:?}");
+                }
             }
         }
     }

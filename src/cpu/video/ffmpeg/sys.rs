@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "a boundary to C; each block says what it relies on")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::ptr::{NonNull, null, null_mut};
 
@@ -174,9 +175,9 @@ impl Api {
     /// A version that is not known, a function that is missing.
     pub(super) fn of(library: Library) -> Result<Self> {
         // Frames and their buffers may outlive everything else.
-        let library: &'static Library = Box::leak(Box::new(library));
+        let library = ManuallyDrop::new(library);
         // SAFETY: the caller says which it is; it is never unloaded.
-        let functions = unsafe { Functions::of(library) };
+        let functions = unsafe { Functions::of(&library) };
         let functions = functions.map_err(|error| Error::unsupported(format!("no FFmpeg: {error}")))?;
         // SAFETY: a function without arguments that returns a constant.
         let codec = unsafe { (functions.avcodec_version)() };

@@ -18,7 +18,7 @@ pub(super) struct BoolDecoder<'a> {
     value: u64,
     /// How many bits are at hand.
     bits: i32,
-    /// The interval that `value` lies in, 128 to 255.
+    /// The interval that `value` lies in, less 1: 127 to 254.
     range: u32,
     /// Whether zeros were put behind the last byte.
     has_ended: bool,
@@ -26,7 +26,7 @@ pub(super) struct BoolDecoder<'a> {
 
 impl<'a> BoolDecoder<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, value: 0, bits: 0, range: 255, has_ended: false }
+        Self { rest: bytes, value: 0, bits: 0, range: 254, has_ended: false }
     }
 
     /// Whether more bits were used than there are.
@@ -83,36 +83,37 @@ impl<'a> BoolDecoder<'a> {
     /// [`BoolDecoder::read`] where [`BoolDecoder::prepare`] was called before.
     #[inline(always)]
     pub(super) fn next(&mut self, probability: u8) -> bool {
-        let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
-        let border = u64::from(split) << 56;
+        let split = (self.range * u32::from(probability)) >> 8;
+        let border = u64::from(split + 1) << 56;
         // A branch, as whoever asks takes one as well.
         let taken = self.value >= border;
-        if taken {
-            self.range -= split;
+        let range = if taken {
             self.value -= border;
+            self.range - split
         } else {
-            self.range = split;
-        }
-        self.normalize();
+            split + 1
+        };
+        self.normalize(range);
         taken
     }
 
     /// [`BoolDecoder::next`] for one who takes no branch: a decision that nobody can guess costs no more than others.
     #[inline(always)]
     pub(super) fn next_bit(&mut self, probability: u8) -> u32 {
-        let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
-        let border = u64::from(split) << 56;
+        let split = (self.range * u32::from(probability)) >> 8;
+        let border = u64::from(split + 1) << 56;
         let taken = self.value >= border;
-        self.range = select_unpredictable(taken, self.range - split, split);
+        let range = select_unpredictable(taken, self.range - split, split + 1);
         self.value -= select_unpredictable(taken, border, 0);
-        self.normalize();
+        self.normalize(range);
         u32::from(taken)
     }
 
+    /// Takes an interval of 1 to 255.
     #[inline(always)]
-    fn normalize(&mut self) {
-        let shift = self.range.leading_zeros() - 24;
-        self.range <<= shift;
+    fn normalize(&mut self, range: u32) {
+        let shift = range.leading_zeros() - 24;
+        self.range = (range << shift) - 1;
         self.value <<= shift;
         self.bits -= shift as i32;
     }
@@ -175,6 +176,18 @@ mod tests {
         assert!((24..=25).contains(&read), "{read}");
         (0..100).for_each(|_| _ = bits.flag());
         assert!(bits.is_exhausted());
+    }
+
+    #[test]
+    fn decisions_are_the_same_with_and_without_a_branch() {
+        let bytes: Vec<u8> = (0..90_u32).map(|i| (i * i * 31 + 7) as u8).collect();
+        let [mut one, mut other] = [(); 2].map(|()| BoolDecoder::new(&bytes));
+        for i in 0..600_u32 {
+            let probability = (i * 29 % 255 + 1) as u8;
+            other.prepare();
+            assert_eq!(u32::from(one.read(probability)), other.next_bit(probability), "decision {i}");
+            assert_eq!(one.is_exhausted(), other.is_exhausted(), "decision {i}");
+        }
     }
 
     #[test]

@@ -160,12 +160,18 @@ fn by_vectors<const N: usize>(
             let blocks = [from, from.get(8..).unwrap_or_default()];
             taps::predict::<16, 8>(avx2, Source { blocks, width, across, down }, Target::Beside(out), stride)
         }
-        ([out], [from], 8) => {
-            taps::predict::<8, 8>(avx2, Source { blocks: [from; 2], width, across, down }, Target::First(out), stride)
-        }
-        ([out], [from], _) => {
-            taps::predict::<4, 4>(avx2, Source { blocks: [from; 2], width, across, down }, Target::First(out), stride)
-        }
+        ([out], [from], 8) => taps::predict::<8, 8>(
+            avx2,
+            Source { blocks: [from; 2], width, across, down },
+            Target::First(out),
+            stride,
+        ),
+        ([out], [from], _) => taps::predict::<4, 4>(
+            avx2,
+            Source { blocks: [from; 2], width, across, down },
+            Target::First(out),
+            stride,
+        ),
         ([blue, red], [from_blue, from_red], side) => {
             let source = Source { blocks: [from_blue, from_red], width, across, down };
             let target = Target::Each([blue, red]);
@@ -302,4 +308,95 @@ fn two_taps_8(source: Reference<'_>, out: &mut [u8], stride: usize) {
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn two_taps_4(source: Reference<'_>, out: &mut [u8], stride: usize) {
     two_taps::<4>(source, out, stride);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plane of noise, with levels far apart beside one another.
+    fn noise(seed: u32) -> Plane {
+        let mut frame = Frame::new([3, 3]);
+        let mut state = seed;
+        let [plane, ..] = &mut frame.planes;
+        for sample in &mut plane.samples {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *sample = if state >> 30 == 0 { u8::MAX * (state >> 29 & 1) as u8 } else { (state >> 16) as u8 };
+        }
+        std::mem::take(plane)
+    }
+
+    /// What a sample is by the format, read where it is needed and no further.
+    fn expected(from: &Plane, x: i32, y: i32, [across, down]: [usize; 2]) -> u8 {
+        let at = |x: i32, y: i32| {
+            let (x, y) = (x.clamp(0, from.width as i32 - 1), y.clamp(0, from.height as i32 - 1));
+            from.samples[y as usize * from.width + x as usize]
+        };
+        let row = |y: i32| match across {
+            0 => at(x, y),
+            _ => tap([-2, -1, 0, 1, 2, 3].map(|by| at(x + by, y)), &TAPS[across]),
+        };
+        match down {
+            0 => row(y),
+            _ => tap([-2, -1, 0, 1, 2, 3].map(|by| row(y + by)), &TAPS[down]),
+        }
+    }
+
+    #[test]
+    fn blocks_of_all_sizes_are_what_the_format_says_inside_and_at_the_sides() {
+        let (from, other) = (noise(1), noise(2));
+        for (i, side) in [16, 8, 4].into_iter().cycle().take(2_000).enumerate() {
+            let vector = Vector { x: (i * 37 % 640) as i32 - 320, y: (i * 53 % 640) as i32 - 320 };
+            let (x, y) = (i % 3 * 16, i / 3 % 3 * 16);
+            let block = Block { x, y, side, vector };
+            let moved = [(vector.x & 7) as usize, (vector.y & 7) as usize];
+            let mut planes = [(); 3].map(|()| Frame::new([3, 3]).planes[0].clone());
+            let [alone, first, second] = &mut planes;
+            predict([alone], [&from], block, false);
+            if side < 16 {
+                predict([first, second], [&from, &other], block, false);
+            }
+            for (plane, from) in planes.iter().zip([&from, &from, &other]).take(if side < 16 { 3 } else { 1 })
+            {
+                for (at, &sample) in plane.samples.iter().enumerate() {
+                    let (column, row) = (at % 48, at / 48);
+                    let is_in = (x..x + side).contains(&column) && (y..y + side).contains(&row);
+                    let (left, top) = (column as i32 + (vector.x >> 3), row as i32 + (vector.y >> 3));
+                    let expected = if is_in { expected(from, left, top, moved) } else { 0 };
+                    assert_eq!(sample, expected, "{block:?} at {column}, {row}");
+                }
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn vectors_make_what_filters_without_them_do() {
+        let (from, other) = (noise(3), noise(4));
+        for (i, side) in [16, 8, 4].into_iter().cycle().take(192).enumerate() {
+            let moved = [i / 3 % 8, i / 24 % 8];
+            let first = i % 8 * 48 + i % 20;
+            let samples = [&from.samples[first..], &other.samples[first..]];
+            let mut made = [[0_u8; 48 * 16]; 2];
+            let [one, two] = &mut made;
+            let is_done = match side {
+                16 => by_vectors(&mut [&mut one[..]], [samples[0]], 48, side, moved, 48),
+                _ => by_vectors(&mut [&mut one[..], &mut two[..]], samples, 48, side, moved, 48),
+            };
+            if !is_done {
+                assert!(Avx2::find().is_none());
+                return;
+            }
+            for (made, samples) in made.iter().zip(samples).take(if side < 16 { 2 } else { 1 }) {
+                let mut plain = [0_u8; 48 * 16];
+                let source = Reference { samples, width: 48, across: moved[0], down: moved[1] };
+                match side {
+                    16 => six_taps_16(source, &mut plain, 48),
+                    8 => six_taps_8(source, &mut plain, 48),
+                    _ => six_taps_4(source, &mut plain, 48),
+                }
+                assert_eq!(*made, plain, "{side}, {moved:?}");
+            }
+        }
+    }
 }

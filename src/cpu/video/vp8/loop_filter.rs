@@ -104,10 +104,7 @@ fn by_vectors(avx2: Avx2, frame: &mut Frame, column: usize, row: usize, limits: 
     // At most 193.
     let [outer, inner, interior, sharp] =
         [limits.outer, limits.inner, limits.interior, limits.sharp].map(|limit| limit.clamp(0, 255) as u8);
-    let place = edges::Place {
-        at: [row * 16 * width + column * 16, row * 8 * half + column * 8],
-        strides,
-    };
+    let place = edges::Place { at: [row * 16 * width + column * 16, row * 8 * half + column * 8], strides };
     edges::filter(
         avx2,
         [&mut luma.samples, &mut blue.samples, &mut red.samples],
@@ -395,6 +392,37 @@ mod tests {
             assert!(upright(&mut rows, &mut [[0; 16]; 8], limits, is_outer));
             assert!(level(&mut lanes, limits, is_outer) && rows != before);
             assert_eq!(rows, std::array::from_fn(|y| std::array::from_fn(|x| lanes[x][y])));
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn vectors_filter_as_what_has_none() {
+        let Some(avx2) = Avx2::find() else { return };
+        let mut seed = 7_u32;
+        let mut number = move || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 8
+        };
+        for round in 0..3_000_usize {
+            let mut frame = Frame::new([2, 2]);
+            // From flat to noisy, so that limits are met on both sides.
+            let (base, noise) = (number() % 256, 1 << (round % 9));
+            for plane in &mut frame.planes {
+                plane
+                    .samples
+                    .iter_mut()
+                    .for_each(|sample| *sample = (base + number() % noise).min(255) as u8);
+            }
+            let level = (number() % 63 + 1) as i32;
+            let limits = Limits::new(level, (number() % 8) as i32, round % 2 == 0);
+            let (column, row, has_inner) = (round / 2 % 2, round / 4 % 2, round % 3 > 0);
+            let mut other = frame.clone();
+            normal(&mut frame, column, row, limits, has_inner);
+            by_vectors(avx2, &mut other, column, row, limits, has_inner);
+            for (plane, other) in frame.planes.iter().zip(&other.planes) {
+                assert!(plane.samples == other.samples, "{limits:?}, {column}, {row}, {has_inner}");
+            }
         }
     }
 

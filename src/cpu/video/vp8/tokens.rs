@@ -180,11 +180,11 @@ fn block(
 fn large(bits: &mut BoolDecoder<'_>, likely: &[u8; 11]) -> i32 {
     bits.prepare();
     let value = if !bits.next(likely[3]) {
-        if bits.next(likely[4]) { 3 + bits.next_bit(likely[5]) as i32 } else { 2 }
+        if bits.next(likely[4]) { 3 + i32::from(bits.next(likely[5])) } else { 2 }
     } else {
         let range = if bits.next(likely[6]) {
-            let higher = bits.next_bit(likely[8]) as usize;
-            2 + 2 * higher + bits.next_bit(likely[9 + (higher & 1)]) as usize
+            let higher = usize::from(bits.next(likely[8]));
+            2 + 2 * higher + usize::from(bits.next(likely[9 + (higher & 1)]))
         } else {
             usize::from(bits.next(likely[7]))
         };
@@ -192,7 +192,7 @@ fn large(bits: &mut BoolDecoder<'_>, likely: &[u8; 11]) -> i32 {
         let mut value = 0;
         for &likely in more {
             bits.prepare();
-            value = value << 1 | bits.next_bit(likely) as i32;
+            value = value << 1 | i32::from(bits.next(likely));
         }
         first + value
     };

@@ -163,4 +163,39 @@ mod tests {
         assert_eq!(samples[..4], [193, 155, 101, 63]);
         assert!(samples.chunks(4).all(|row| row == &samples[..4]));
     }
+
+    /// By vectors where there are some, beside what has none.
+    #[test]
+    fn blocks_together_are_blocks_one_by_one() {
+        let mut seed = 1_u32;
+        let mut number = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as i16
+        };
+        for round in 0..4_000 {
+            // From small numbers to those that no valid file has.
+            let shift = round % 12;
+            let mut blocks = [[0_i16; 16]; 2];
+            blocks.as_flattened_mut().iter_mut().for_each(|coefficient| *coefficient = number() >> shift);
+            let ends = [round / 12 % 3, round / 36 % 3].map(|end| end as u8);
+            for (block, end) in blocks.iter_mut().zip(ends) {
+                block[usize::from(end).min(1)..].iter_mut().for_each(|coefficient| {
+                    if end < 2 {
+                        *coefficient = 0;
+                    }
+                });
+            }
+            let samples: [u8; 64] = std::array::from_fn(|_| number() as u8);
+            let (mut both, mut each, mut one) = (samples, samples, samples);
+            add_two(&mut both, 3, 11, blocks.each_ref(), ends);
+            for (at, block) in [3, 7].into_iter().zip(&blocks) {
+                add_whole(&mut each[at..], 11, block);
+            }
+            for ((at, block), end) in [3, 7].into_iter().zip(&blocks).zip(ends) {
+                add(&mut one, at, 11, block, end);
+            }
+            assert_eq!(both, each, "{blocks:?}");
+            assert_eq!(one, each, "{blocks:?}");
+        }
+    }
 }

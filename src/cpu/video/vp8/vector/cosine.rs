@@ -40,13 +40,7 @@ pub(in super::super) fn add_one(
 }
 
 #[target_feature(enable = "avx2")]
-fn to_two(
-    samples: &mut [u8],
-    at: usize,
-    stride: usize,
-    first: &[i16; 16],
-    second: &[i16; 16],
-) -> bool {
+fn to_two(samples: &mut [u8], at: usize, stride: usize, first: &[i16; 16], second: &[i16; 16]) -> bool {
     let Some(mut area) = Area::<4, 8>::new(samples, at, stride) else { return false };
     let Some(residue) = residue(halves(first), halves(second)) else { return false };
     for (y, residue) in residue.into_iter().enumerate() {

@@ -201,13 +201,8 @@ fn interleaved<const N: usize>(from: [Half; N]) -> [Half; N] {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fourths(value: Half) -> [[u8; 4]; 4] {
-    [
-        value,
-        _mm_shuffle_epi32::<1>(value),
-        _mm_shuffle_epi32::<2>(value),
-        _mm_shuffle_epi32::<3>(value),
-    ]
-    .map(|value| _mm_cvtsi128_si32(value).to_le_bytes())
+    [value, _mm_shuffle_epi32::<1>(value), _mm_shuffle_epi32::<2>(value), _mm_shuffle_epi32::<3>(value)]
+        .map(|value| _mm_cvtsi128_si32(value).to_le_bytes())
 }
 
 /// [`Limits`] in all lanes.
@@ -301,8 +296,8 @@ fn outer<const N: usize>(rows: &mut [Half; N], first: usize, limits: &Splat) {
     let subtract = _mm_sub_epi8(eighth(_mm_adds_epi8(near, _mm_set1_epi8(4))), sixteen);
     // Nine times each, which is exact: both factors are 256 times what they stand for.
     let (zero, nine) = (_mm_setzero_si128(), _mm_set1_epi16(9 << 8));
-    let nine = [_mm_unpacklo_epi8(zero, far), _mm_unpackhi_epi8(zero, far)]
-        .map(|far| _mm_mulhi_epi16(far, nine));
+    let nine =
+        [_mm_unpacklo_epi8(zero, far), _mm_unpackhi_epi8(zero, far)].map(|far| _mm_mulhi_epi16(far, nine));
     let third = nine.map(|nine| _mm_add_epi16(nine, _mm_set1_epi16(63)));
     let second = [_mm_add_epi16(third[0], nine[0]), _mm_add_epi16(third[1], nine[1])];
     let first_step = [_mm_add_epi16(second[0], nine[0]), _mm_add_epi16(second[1], nine[1])];

@@ -38,7 +38,8 @@ impl<'a, const ROWS: usize, const BYTES: usize> Area<'a, ROWS, BYTES> {
     #[inline(always)]
     fn new(samples: &'a mut [u8], at: usize, stride: usize) -> Option<Self> {
         let samples = samples.get_mut(at..)?;
-        (stride.checked_mul(ROWS - 1)?.checked_add(BYTES)? <= samples.len()).then_some(Self { samples, stride })
+        (stride.checked_mul(ROWS - 1)?.checked_add(BYTES)? <= samples.len())
+            .then_some(Self { samples, stride })
     }
 
     /// Row `y`, which must be one of them.

@@ -83,7 +83,8 @@ fn pairs([a, b, c, d, e, f]: [i8; 6]) -> [Pair; 3] {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sums([outer, second, third]: [Pair; 3], taps: &[Pair; 3]) -> Pair {
-    let inner = _mm256_adds_epi16(_mm256_maddubs_epi16(second, taps[1]), _mm256_maddubs_epi16(third, taps[2]));
+    let inner =
+        _mm256_adds_epi16(_mm256_maddubs_epi16(second, taps[1]), _mm256_maddubs_epi16(third, taps[2]));
     let sum = _mm256_adds_epi16(inner, _mm256_maddubs_epi16(outer, taps[0]));
     // Times 2^8, divided by 2^15.
     let rounded = _mm256_mulhrs_epi16(sum, _mm256_set1_epi16(1 << 8));
