@@ -3,7 +3,7 @@
 report.
 
 fuzz.py --program FILE --minutes 1 [TARGET...]
-fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--report FILE] [--resume] [TARGET...]
+fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--ffmpeg FOLDER] [--report FILE] [--resume] [TARGET...]
 fuzz.py --list
 """
 
@@ -97,7 +97,8 @@ def libfuzzer(name, options, bound):
     folders = [corpus, CACHE / "seeds" / name, ROOT / "tests" / "fuzz" / "corpus" / name]
     for folder in [found, *folders]:
         folder.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"GESSO_FUZZ_TARGET": name, "LSAN_OPTIONS": f"suppressions={LEAKS}:print_suppressions=0"}
+    suppressed = {"LSAN_OPTIONS": f"suppressions={LEAKS}:print_suppressions=0"}
+    environment = os.environ | with_ffmpeg(options) | suppressed | {"GESSO_FUZZ_TARGET": name}
     # libjpeg-turbo's assembly is not instrumented, its C is. Where our own decoder is compared with it, the assembly is
     # what it equals: of damaged files whose values overflow, the C makes other pixels.
     if options.sanitizers and name != "jpeg":
@@ -161,6 +162,20 @@ def said(command):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def ffmpeg_of(options):
+    """The FFmpeg that the target `video` decodes with, as the program says for any input; None: there is none."""
+    with tempfile.NamedTemporaryFile() as file:
+        environment = os.environ | with_ffmpeg(options) | {"GESSO_FUZZ_TARGET": "video"}
+        ran = subprocess.run([options.program, file.name], env=environment, capture_output=True, check=False)
+    found = re.search(r'^FFmpeg: Used\("version (.*) of ', ran.stderr.decode(errors="replace"), re.M)
+    return found and found[1]
+
+
+def with_ffmpeg(options):
+    """The variable that names an FFmpeg."""
+    return {"GESSO_FFMPEG": options.ffmpeg} if options.ffmpeg else {}
+
+
 def report(outcomes, options):
     """The page."""
     inputs, seconds, found = (
@@ -183,6 +198,8 @@ def report(outcomes, options):
             f"| `{name}` | {TARGETS[name].what} | {outcome.inputs:,} | {outcome.seconds:,.0f} | {outcome.found} |"
         )
     lines.append(f"| all | | **{inputs:,}** | {seconds:,.0f} | **{found}** |")
+    if "video" in outcomes and (ffmpeg := ffmpeg_of(options)):
+        lines += ["", f"H.264, VP9 and MPEG-4 Part 2 in `video` were decoded by FFmpeg {ffmpeg}, too."]
     commit, day = said(["git", "rev-parse", "--short=10", "HEAD"]), datetime.date.today().isoformat()
     changed = " with changes" if said(["git", "status", "--porcelain", "--untracked-files=no"]) else ""
     lines += ["", f"Commit {commit}{changed}, {said(['rustc', '--version'])}, {os.cpu_count()} cores, {day}.", ""]
@@ -198,6 +215,9 @@ def main():
     parser.add_argument("--inputs", type=int, help="of all targets together")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sanitizers", action="store_true")
+    parser.add_argument(
+        "--ffmpeg", metavar="FOLDER", help="of its libraries, or `off`; otherwise the one that is installed, if any"
+    )
     parser.add_argument("--report", type=Path)
     parser.add_argument(
         "--resume", action="store_true", help="go on behind the targets that a run which was ended had done"

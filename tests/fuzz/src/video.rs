@@ -1,8 +1,8 @@
 //! Containers and streams of video.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use gesso::cpu::video::{Budget, Growing, Video};
+use gesso::cpu::video::{Budget, Ffmpeg, Growing, Video};
 
 /// Frames that are decoded, and pixels of the largest: more take longer and find no more.
 const MAX_FRAMES: usize = 6;
@@ -13,26 +13,43 @@ const MAX_HELD: usize = 1 << 30;
 /// Frames whose packets are looked at.
 const MAX_PACKETS: usize = 100;
 
-/// Decodes frames, of the whole and of pieces.
+/// Whether an FFmpeg decodes some videos, which is said once: a run's log tells what was looked at.
+static HAS_FFMPEG: LazyLock<bool> = LazyLock::new(|| {
+    let found = Ffmpeg::find();
+    eprintln!("FFmpeg: {found:?}");
+    matches!(found, Ffmpeg::Used(_))
+});
+
+/// Decodes frames, of the whole and of pieces; where there is an FFmpeg by that and by our own decoders.
 pub(crate) fn run(file: &[u8]) {
-    grow(file);
+    decode(file, |budget| budget);
+    if *HAS_FFMPEG {
+        decode(file, Budget::by_own_decoders);
+    }
+}
+
+/// Which decoders a budget is for.
+type Way = fn(Budget<'static>) -> Budget<'static>;
+
+fn decode(file: &[u8], way: Way) {
+    grow(file, way);
     let Ok(video) = Video::open(file) else { return };
     if video.width() * video.height() > MAX_PIXELS {
         return;
     }
     let wanted: Vec<usize> = (0..video.frames().min(MAX_FRAMES)).collect();
     let mut pixels = vec![0; video.width() * video.height() * 3];
-    let budget = Budget::default();
+    let budget = way(Budget::default());
     for run in video.runs(&wanted).unwrap_or_default() {
         let _ = video.decode(run, &budget, &mut |_, write| write(&mut pixels));
     }
 }
 
 /// Decodes a video that comes in pieces. Of how many bytes, those of the file say.
-fn grow(file: &[u8]) {
+fn grow(file: &[u8], way: Way) {
     let length = file.iter().fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
     let (mut growing, mut frames) = (Growing::default(), 0);
-    let budget = Budget::of((MAX_FRAMES * MAX_PIXELS) as u64);
+    let budget = way(Budget::of((MAX_FRAMES * MAX_PIXELS) as u64));
     let (mut rest, length) = (file, [1, 16, 256, usize::MAX][length % 4]);
     loop {
         let (piece, after) = rest.split_at(length.min(rest.len()));
