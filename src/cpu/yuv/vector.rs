@@ -171,7 +171,7 @@ fn spread(samples: &[u16; SAMPLES + 2]) -> __m256i {
     let at = |first: usize| {
         assert!(first <= 2, "eight of ten samples");
         // SAFETY: 8 of the 10 numbers are read, from at most the third on.
-        unsafe { _mm_loadu_si128(samples.as_ptr().add(first).cast()) }
+        unsafe { _mm_loadu_si128(samples.as_ptr().wrapping_add(first).cast()) }
     };
     let here = at(1);
     let here = _mm_sub_epi16(_mm_add_epi16(here, _mm_add_epi16(here, here)), _mm_set1_epi16(128 << 4));

@@ -1,5 +1,5 @@
 //! Vectors of 16-bit lanes: the operations that the transform and the colours of JPEG are made of, for each kind of
-//! processor. This folder owns all intrinsics and all `unsafe` of the CPU decoders; it must not know what a JPEG is.
+//! processor. This folder owns all intrinsics and all `unsafe` of our JPEG decoder; it must not know what a JPEG is.
 //!
 //! Every kind computes the same bits: saturation, wrapping and rounding are those of SSE2, which libjpeg-turbo's own
 //! vector code is defined by. Vectors are made of 128-bit parts that do not mix; a kind has one, two or four of them.

@@ -101,10 +101,10 @@ unsafe fn two<const ROWS: usize>(source: Source<'_>, mut target: impl FnMut(usiz
             let at = row * source.width;
             if ahead == 0 {
                 // SAFETY: 16 bytes are READ, which are there as the caller says.
-                unsafe { _mm_loadu_si128(block.as_ptr().add(at).cast()) }
+                unsafe { _mm_loadu_si128(block.as_ptr().wrapping_add(at).cast()) }
             } else {
                 // SAFETY: 8 bytes behind the 2 ahead of the block are among the READ that are there.
-                unsafe { _mm_loadl_epi64(block.as_ptr().add(at + AHEAD).cast()) }
+                unsafe { _mm_loadl_epi64(block.as_ptr().wrapping_add(at + AHEAD).cast()) }
             }
         });
         _mm256_set_m128i(halves[1], halves[0])
