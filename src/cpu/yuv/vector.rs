@@ -16,8 +16,9 @@ const SAMPLES: usize = AT_ONCE / 2;
 /// [`super::to_rgb`], where it is for such pictures and the processor has AVX2. Whether it was done.
 pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, factors: Factors, out: &mut [u8]) -> bool {
     let Layout { width, height, depth, halved, spread } = layout;
-    let is_even = width % 2 == 0 && height % 2 == 0;
-    if depth != 8 || halved != Some([1, 1]) || !(is_even || !spread) || !is_x86_feature_detected!("avx2") {
+    // Each sample of chroma lies in the middle of four pixels.
+    let is_central = !spread || width.is_multiple_of(2) && height.is_multiple_of(2);
+    if depth != 8 || halved != Some([1, 1]) || !is_central || !is_x86_feature_detected!("avx2") {
         return false;
     }
     let Some(weights) = Weights::new(factors) else { return false };
@@ -91,7 +92,8 @@ impl Rows {
     fn mix(&mut self, planes: &dyn Planes, y: usize) {
         let [columns, rows] = self.size;
         let near = y / 2;
-        let far = if y % 2 == 0 { near.saturating_sub(1) } else { (near + 1).min(rows.saturating_sub(1)) };
+        let far =
+            if y.is_multiple_of(2) { near.saturating_sub(1) } else { (near + 1).min(rows.saturating_sub(1)) };
         for wanted in [near, far] {
             let Some(kept) = self.kept.get_mut(wanted % 3).filter(|kept| kept.y != wanted) else { continue };
             kept.y = wanted;

@@ -20,7 +20,7 @@ const BLOCK_MODES: [BlockMode; 10] = [
     BlockMode::HorizontalUp,
 ];
 
-/// Reads what is said of a macroblock into `made`; `segment` is the one that it was in before.
+/// Reads what is said of a macroblock into `made`, whose segment is the one that it was in before.
 #[inline(never)]
 pub(super) fn read(
     made: &mut Macroblock,
@@ -28,11 +28,10 @@ pub(super) fn read(
     header: &Header<'_>,
     state: &State,
     is_key: bool,
-    segment: usize,
     place: MacroblockPosition,
     neighbours: &Neighbours<'_>,
 ) {
-    *made = Macroblock { segment, ..Macroblock::default() };
+    *made = Macroblock { segment: made.segment, ..Macroblock::default() };
     if state.segments.has_map {
         made.segment = bits.tree(&tables::SEGMENT_TREE, &state.segments.map);
     }

@@ -47,8 +47,8 @@ pub(super) fn decode(
             let (before, rest) = here.split_at_mut(column + 1);
             let (Some(left), Some(made)) = (before.last(), rest.first_mut()) else { continue };
             let neighbours = Neighbours { above: &above[column + 1], left, above_left: &above[column] };
-            let before = usize::from(*segment);
-            modes::read(made, &mut modes, &header, state, is_key, before, place, &neighbours);
+            made.segment = usize::from(*segment);
+            modes::read(made, &mut modes, &header, state, is_key, place, &neighbours);
             *segment = made.segment as u8;
             let (has_second, above_edge) = (made.luma.has_second(), &mut above_edges[column]);
             let has_coefficients = if made.is_empty {

@@ -91,12 +91,12 @@ fn luma(samples: &mut [u8], at: usize, stride: usize, limits: Limits, which: Whi
     if which.above
         && let Some(mut area) = Area::<4, 16>::new(samples, at - 4 * stride, stride)
     {
-        for y in 0..4 {
-            rows[y] = load(area.row(y));
+        for (y, row) in rows.iter_mut().enumerate().take(4) {
+            *row = load(area.row(y));
         }
         outer(&mut rows, 0, &limits);
-        for y in 1..4 {
-            store(rows[y], area.row(y));
+        for (y, row) in rows.iter().enumerate().take(4).skip(1) {
+            store(*row, area.row(y));
         }
     }
     if which.inner {
@@ -167,12 +167,12 @@ fn chroma(blue: &mut [u8], red: &mut [u8], at: usize, stride: usize, limits: Lim
     if which.above
         && let (Some(mut blue), Some(mut red)) = (above(blue), above(red))
     {
-        for y in 0..4 {
-            rows[y] = load_two(blue.row(y), red.row(y));
+        for (y, row) in rows.iter_mut().enumerate().take(4) {
+            *row = load_two(blue.row(y), red.row(y));
         }
         outer(&mut rows, 0, &limits);
-        for y in 1..4 {
-            (*blue.row(y), *red.row(y)) = (low(rows[y]), high(rows[y]));
+        for (y, row) in rows.iter().enumerate().take(4).skip(1) {
+            (*blue.row(y), *red.row(y)) = (low(*row), high(*row));
         }
     }
     if which.inner {
