@@ -91,13 +91,9 @@ fn luma(samples: &mut [u8], at: usize, stride: usize, limits: Limits, which: Whi
     if which.above
         && let Some(mut area) = Area::<4, 16>::new(samples, at - 4 * stride, stride)
     {
-        for (y, row) in rows.iter_mut().enumerate().take(4) {
-            *row = load(area.row(y));
-        }
+        rows[..4].copy_from_slice(&[0, 1, 2, 3].map(|y| load(area.row(y))));
         outer(&mut rows, 0, &limits);
-        for (y, row) in rows.iter().enumerate().take(4).skip(1) {
-            store(*row, area.row(y));
-        }
+        [1, 2, 3].into_iter().for_each(|y| store(rows[y], area.row(y)));
     }
     if which.inner {
         [4, 8, 12].into_iter().for_each(|y| inner(&mut rows, y, &limits));
@@ -167,12 +163,10 @@ fn chroma(blue: &mut [u8], red: &mut [u8], at: usize, stride: usize, limits: Lim
     if which.above
         && let (Some(mut blue), Some(mut red)) = (above(blue), above(red))
     {
-        for (y, row) in rows.iter_mut().enumerate().take(4) {
-            *row = load_two(blue.row(y), red.row(y));
-        }
+        rows[..4].copy_from_slice(&[0, 1, 2, 3].map(|y| load_two(blue.row(y), red.row(y))));
         outer(&mut rows, 0, &limits);
-        for (y, row) in rows.iter().enumerate().take(4).skip(1) {
-            (*blue.row(y), *red.row(y)) = (low(*row), high(*row));
+        for (y, row) in [(1, rows[1]), (2, rows[2]), (3, rows[3])] {
+            (*blue.row(y), *red.row(y)) = (low(row), high(row));
         }
     }
     if which.inner {
