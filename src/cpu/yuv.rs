@@ -2,9 +2,6 @@
 //! chroma is interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
 //! It must not know codecs.
 
-#[cfg(target_arch = "x86_64")]
-mod vector;
-
 use multiversion::multiversion;
 
 /// How much red and blue count in luma.
@@ -116,76 +113,128 @@ fn between(at: usize, from: usize, to: usize, bits: u32) -> (usize, usize, i32) 
 /// One row of chroma, as wide as the picture, in 15 bits.
 struct Row {
     y: usize,
-    samples: [Vec<i32>; 2],
+    samples: [Vec<i16>; 2],
 }
 
 /// Writes a picture as RGB, row after row without gaps.
 pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mut [u8]) {
-    if layout.width == 0 {
+    let row = layout.width * 3;
+    let mut rows = out.chunks_exact_mut(row.max(1));
+    to_rows(planes, layout, color, &mut |_, write| {
+        rows.next().map(write);
+    });
+}
+
+/// Makes the rows of a picture as RGB, from the top: each is asked for by its number, with what writes it to as many
+/// bytes as it has.
+pub(super) fn to_rows(
+    planes: &dyn Planes,
+    layout: Layout,
+    color: Color,
+    take: &mut dyn FnMut(usize, &mut dyn FnMut(&mut [u8])),
+) {
+    let Layout { width, height, depth, halved, .. } = layout;
+    if width == 0 {
         return;
     }
     let factors = Factors::new(color);
-    #[cfg(target_arch = "x86_64")]
-    if vector::to_rgb(planes, layout, factors, out) {
-        return;
+    let mut chroma = Chroma::new(layout);
+    // Gray, where there is no chroma.
+    let gray = vec![1 << 14; if halved.is_none() { width } else { 0 }];
+    let mut luma = vec![0_u16; width];
+    for y in 0..height {
+        take(y, &mut |out| {
+            planes.read(0, y, &mut luma);
+            let (rows, part) =
+                if halved.is_some() { chroma.at(planes, y) } else { ([[gray.as_slice(); 2]; 2], 0) };
+            convert(&luma, rows, part, 15 - depth, factors, out);
+        });
     }
-    to_rgb_without_vectors(planes, layout, factors, out);
 }
 
-/// [`to_rgb`] for all pictures and processors.
-fn to_rgb_without_vectors(planes: &dyn Planes, layout: Layout, factors: Factors, out: &mut [u8]) {
-    let Layout { width, height, depth, halved, spread } = layout;
-    let [across, down] = halved.unwrap_or_default();
-    let (columns, rows) = (width.div_ceil(1 << across), height.div_ceil(1 << down));
-    // Sides of what chroma lies over.
-    let side = |pixels: usize, samples: usize, halved: u32| if spread { pixels } else { samples << halved };
-    let (over_width, over_height) = (side(width, columns, across), side(height, rows, down));
-    let places: Vec<(usize, usize, i32)> = (0..width).map(|x| between(x, columns, over_width, 14)).collect();
-    let mut raw = vec![0_u16; width];
-    let mut read = |y: usize| {
-        let samples = [1, 2].map(|plane| {
-            planes.read(plane, y, &mut raw[..columns]);
-            if across == 0 {
-                return raw.iter().map(|&sample| i32::from(sample) << (15 - depth)).collect();
+/// The rows of chroma that a row of the picture lies between.
+struct Chroma {
+    depth: u32,
+    columns: usize,
+    rows: usize,
+    over_height: usize,
+    across: Across,
+    raw: Vec<u16>,
+    kept: [Row; 2],
+}
+
+/// How samples of a row become as many as the picture has columns.
+enum Across {
+    /// They are.
+    As,
+    /// Each is for two columns.
+    Doubled,
+    /// Between which samples each column lies, and how near to the second.
+    Between(Vec<(usize, usize, i32)>),
+}
+
+impl Chroma {
+    fn new(layout: Layout) -> Self {
+        let Layout { width, height, depth, halved, spread } = layout;
+        let [across, down] = halved.unwrap_or_default();
+        let (columns, rows) = (width.div_ceil(1 << across), height.div_ceil(1 << down));
+        // Sides of what chroma lies over.
+        let side =
+            |pixels: usize, samples: usize, halved: u32| if spread { pixels } else { samples << halved };
+        let (over_width, over_height) = (side(width, columns, across), side(height, rows, down));
+        let way = if across == 0 {
+            Across::As
+        } else if over_width == 2 * columns && depth <= DOUBLED_BITS {
+            Across::Doubled
+        } else {
+            Across::Between((0..width).map(|x| between(x, columns, over_width, 14)).collect())
+        };
+        // With room for what is doubled.
+        let row = || vec![0_i16; width.next_multiple_of(2)];
+        let kept = [(); 2].map(|()| Row { y: usize::MAX, samples: [row(), row()] });
+        Self { depth, columns, rows, over_height, across: way, raw: vec![0; columns], kept }
+    }
+
+    /// Of blue and red the rows that row `y` of the picture lies between, and how near to the second.
+    fn at(&mut self, planes: &dyn Planes, y: usize) -> ([[&[i16]; 2]; 2], i32) {
+        let (a, b, part) = between(y, self.rows, self.over_height, 12);
+        // Rows come in order: what is needed again is the later one.
+        if self.kept[0].y != a {
+            self.kept.swap(0, 1);
+            if self.kept[0].y != a {
+                self.read(planes, a, 0);
             }
-            if over_width == 2 * columns {
-                let mut doubled = vec![0; 2 * columns];
-                double(&raw[..columns], depth, &mut doubled);
-                doubled.truncate(width);
-                return doubled;
-            }
-            let mix = |&(a, b, part): &(usize, usize, i32)| {
-                (i32::from(raw[a]) * ((1 << 14) - part) + i32::from(raw[b]) * part) >> (depth - 1)
-            };
-            places.iter().map(mix).collect()
-        });
-        Row { y, samples }
-    };
-    let mut kept: [Option<Row>; 2] = [None, None];
-    let mut luma = vec![0_u16; width];
-    let mut chroma = [vec![0_i32; width], vec![0_i32; width]];
-    for (y, out) in out.chunks_exact_mut(width * 3).take(height).enumerate() {
-        planes.read(0, y, &mut luma);
-        if halved.is_some() {
-            let (a, b, part) = between(y, rows, over_height, 12);
-            // Rows come in order: what is needed again is the later one.
-            if kept[0].as_ref().is_none_or(|row| row.y != a) {
-                kept.swap(0, 1);
-                if kept[0].as_ref().is_none_or(|row| row.y != a) {
-                    kept[0] = Some(read(a));
+        }
+        if a != b && self.kept[1].y != b {
+            self.read(planes, b, 1);
+        }
+        let [first, second] = &self.kept;
+        let second = if a == b { first } else { second };
+        let pair = |plane: usize| [first.samples[plane].as_slice(), second.samples[plane].as_slice()];
+        ([pair(0), pair(1)], part)
+    }
+
+    fn read(&mut self, planes: &dyn Planes, y: usize, slot: usize) {
+        let Self { depth, raw, across, kept, .. } = self;
+        let row = &mut kept[slot];
+        row.y = y;
+        for (plane, to) in row.samples.iter_mut().enumerate() {
+            planes.read(plane + 1, y, raw);
+            match across {
+                Across::As => {
+                    for (to, &sample) in to.iter_mut().zip(&*raw) {
+                        *to = (sample << (15 - *depth)) as i16;
+                    }
                 }
-            }
-            if kept[1].as_ref().is_none_or(|row| row.y != b) {
-                kept[1] = Some(read(b));
-            }
-            if let [Some(first), Some(second)] = &kept {
-                for (to, (first, second)) in chroma.iter_mut().zip(first.samples.iter().zip(&second.samples))
-                {
-                    mix_rows(first, second, part, to);
+                Across::Doubled => double(raw, 13 - *depth, &mut to[..2 * self.columns]),
+                Across::Between(places) => {
+                    for (to, &(a, b, part)) in to.iter_mut().zip(&*places) {
+                        let mixed = i32::from(raw[a]) * ((1 << 14) - part) + i32::from(raw[b]) * part;
+                        *to = (mixed >> (*depth - 1)) as i16;
+                    }
                 }
             }
         }
-        convert(&luma, [&chroma[0], &chroma[1]], 15 - depth, factors, out);
     }
 }
 
@@ -216,21 +265,26 @@ pub(super) fn to_levels(
     }
 }
 
+/// Bits of samples of which four are no more than 15.
+const DOUBLED_BITS: u32 = 13;
+
 /// A row of chroma of which each sample is for two pixels, in 15 bits: a pixel lies three times as far from one sample
 /// as from the other.
-#[multiversion(targets("x86_64+avx+avx2"))]
-fn double(samples: &[u16], depth: u32, out: &mut [i32]) {
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
+fn double(samples: &[u16], shift: u32, out: &mut [i16]) {
     let pair = |before: u16, here: u16, behind: u16| {
-        let [before, here, behind] = [before, here, behind].map(|sample| i32::from(sample) << 12);
-        [(before + 3 * here) >> (depth - 1), (3 * here + behind) >> (depth - 1)]
+        let here = here.wrapping_mul(3);
+        [before.wrapping_add(here), here.wrapping_add(behind)].map(|sum| (sum << shift) as i16)
     };
-    let pairs = out.as_chunks_mut::<2>().0;
-    let inner = pairs.get_mut(1..).unwrap_or_default();
-    for (pair_out, near) in inner.iter_mut().zip(samples.windows(3)) {
-        *pair_out = pair(near[0], near[1], near[2]);
+    let (pairs, count) = (out.as_chunks_mut::<2>().0, samples.len());
+    if count > 2 {
+        let near = samples[..count - 2].iter().zip(&samples[1..count - 1]).zip(&samples[2..]);
+        for (to, ((&before, &here), &behind)) in pairs[1..].iter_mut().zip(near) {
+            *to = pair(before, here, behind);
+        }
     }
     // Beyond the ends their samples go on.
-    let last = samples.len().saturating_sub(1);
+    let last = count.saturating_sub(1);
     for at in [0, last] {
         let sample = |at: usize| samples.get(at).copied().unwrap_or_default();
         if let Some(to) = pairs.get_mut(at) {
@@ -239,28 +293,75 @@ fn double(samples: &[u16], depth: u32, out: &mut [i32]) {
     }
 }
 
-/// Chroma between two rows, as its distance from gray in 2^-9 of a level.
-#[multiversion(targets("x86_64+avx+avx2"))]
-fn mix_rows(first: &[i32], second: &[i32], part: i32, out: &mut [i32]) {
-    for ((to, a), b) in out.iter_mut().zip(first).zip(second) {
-        *to = (a * (4_096 - part) + b * part + 512 - (128 << 19)) >> 10;
+/// Pixels that are converted at once: colour by colour, which are woven into pixels afterwards.
+const BLOCK: usize = 64;
+/// Added to levels so that none is negative, and a multiple of it fits where they are computed.
+const ABOVE_ZERO: u16 = 384;
+/// Where the ones of levels are in what they are computed in.
+const ONE: u32 = 22;
+
+/// A row of pixels from luma and, of blue and red, the two rows of chroma that it lies between.
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
+fn convert(luma: &[u16], chroma: [[&[i16]; 2]; 2], part: i32, shift: u32, factors: Factors, out: &mut [u8]) {
+    let [[blue, blue_below], [red, red_below]] = chroma;
+    let whole = luma.len() / BLOCK * BLOCK;
+    let mut levels = [[0; BLOCK]; 3];
+    let blocks = out.as_chunks_mut::<3>().0.as_chunks_mut::<BLOCK>().0.iter_mut();
+    let blue_blocks = blue.as_chunks::<BLOCK>().0.iter().zip(blue_below.as_chunks::<BLOCK>().0);
+    let red_blocks = red.as_chunks::<BLOCK>().0.iter().zip(red_below.as_chunks::<BLOCK>().0);
+    for (((to, luma), blue), red) in blocks.zip(luma.as_chunks::<BLOCK>().0).zip(blue_blocks).zip(red_blocks)
+    {
+        convert_block(luma, [[blue.0, blue.1], [red.0, red.1]], part, shift, factors, &mut levels);
+        for (i, to) in to.iter_mut().enumerate() {
+            *to = [levels[0][i], levels[1][i], levels[2][i]];
+        }
+    }
+    let rest = luma.get(whole..).unwrap_or_default();
+    if !rest.is_empty() {
+        let luma = filled(rest);
+        let [blue, red] = [[blue, blue_below], [red, red_below]]
+            .map(|pair| pair.map(|row| filled(row.get(whole..whole + rest.len()).unwrap_or_default())));
+        convert_block(&luma, [blue.each_ref(), red.each_ref()], part, shift, factors, &mut levels);
+        for (i, to) in out.as_chunks_mut::<3>().0.iter_mut().skip(whole).enumerate().take(rest.len()) {
+            *to = [levels[0][i], levels[1][i], levels[2][i]];
+        }
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2"))]
-fn convert(luma: &[u16], chroma: [&[i32]; 2], shift: u32, factors: Factors, out: &mut [u8]) {
-    // Half of the sum, which may have one bit too many.
-    let sum = |a: i32, b: i32| (a >> 1) + (b >> 1) + (a & b & 1);
-    let level = |y: i32, chroma: i32| (sum(y, chroma) >> 21).clamp(0, 255) as u8;
-    for (((to, &y), &blue), &red) in
-        out.as_chunks_mut::<3>().0.iter_mut().zip(luma).zip(chroma[0]).zip(chroma[1])
-    {
-        let y = (((i32::from(y) << shift) * 4) - factors.black) * factors.luma + (1 << 21);
-        *to = [
-            level(y, red * factors.red_of_red),
-            level(y, red * factors.green_of_red + blue * factors.green_of_blue),
-            level(y, blue * factors.blue_of_blue),
-        ];
+/// A block that begins with `samples`.
+fn filled<T: Copy + Default>(samples: &[T]) -> [T; BLOCK] {
+    let mut block = [T::default(); BLOCK];
+    block.iter_mut().zip(samples).for_each(|(to, from)| *to = *from);
+    block
+}
+
+#[inline(always)]
+fn convert_block(
+    luma: &[u16; BLOCK],
+    chroma: [[&[i16; BLOCK]; 2]; 2],
+    part: i32,
+    shift: u32,
+    factors: Factors,
+    levels: &mut [[u8; BLOCK]; 3],
+) {
+    let Factors { black, luma: of_luma, .. } = factors;
+    // Half a level, too, so that levels are rounded. What encoders do not write may wrap around.
+    let above = (1_i32 << (ONE - 1)).wrapping_sub(black * of_luma);
+    let above = above.wrapping_add((i32::from(ABOVE_ZERO)).wrapping_shl(ONE));
+    // Chroma between two rows, as its distance from gray in 2^-9 of a level.
+    let mix =
+        |[a, b]: [i16; 2]| (i32::from(a) * (4_096 - part) + i32::from(b) * part + 512 - (128 << 19)) >> 10;
+    let level = |sum: i32| (((sum as u32) >> ONE) as u16).saturating_sub(ABOVE_ZERO).min(255) as u8;
+    let [[blue, blue_below], [red, red_below]] = chroma;
+    let [reds, greens, blues] = levels;
+    for i in 0..BLOCK {
+        let y = i32::from(luma[i]).wrapping_mul(of_luma << (shift + 2)).wrapping_add(above);
+        let (blue, red) = (mix([blue[i], blue_below[i]]), mix([red[i], red_below[i]]));
+        let green =
+            red.wrapping_mul(factors.green_of_red).wrapping_add(blue.wrapping_mul(factors.green_of_blue));
+        reds[i] = level(y.wrapping_add(red.wrapping_mul(factors.red_of_red)));
+        greens[i] = level(y.wrapping_add(green));
+        blues[i] = level(y.wrapping_add(blue.wrapping_mul(factors.blue_of_blue)));
     }
 }
 
@@ -311,39 +412,6 @@ mod tests {
         }
     }
 
-    /// Noise, from any number.
-    struct Noise;
-
-    impl Planes for Noise {
-        fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
-            for (x, sample) in row.iter_mut().enumerate() {
-                let number = ((x * 3 + plane) * 4_099 + y) as u32;
-                *sample =
-                    (number.wrapping_mul(0x9E37_79B1) >> 23 & 0x1FF).min(383).saturating_sub(128) as u16;
-            }
-        }
-    }
-
-    #[test]
-    fn vectors_make_the_same_pixels() {
-        for (width, height) in [(2, 2), (16, 4), (18, 6), (64, 34), (1, 1), (33, 7), (46, 5), (130, 2)] {
-            for spread in [false, true] {
-                for (matrix, full_range) in
-                    [Matrix::BT601, Matrix::BT709, Matrix::BT2020, Matrix::FCC, Matrix::SMPTE240M]
-                        .into_iter()
-                        .flat_map(|matrix| [(matrix, false), (matrix, true)])
-                {
-                    let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread };
-                    let color = Color { matrix, full_range };
-                    let [mut found, mut expected] = [(); 2].map(|()| vec![0; width * height * 3]);
-                    to_rgb(&Noise, layout, color, &mut found);
-                    to_rgb_without_vectors(&Noise, layout, Factors::new(color), &mut expected);
-                    assert!(found == expected, "{layout:?}, {color:?}");
-                }
-            }
-        }
-    }
-
     #[test]
     fn chroma_lies_over_the_picture_or_over_its_own_pixels() {
         let red = |spread| {
@@ -362,10 +430,11 @@ mod tests {
         for (columns, depth) in [(1_usize, 8), (2, 8), (3, 10), (33, 12)] {
             let samples: Vec<u16> = (0..columns).map(|x| (x * 977 % (1 << depth)) as u16).collect();
             let mut found = vec![0; 2 * columns];
-            double(&samples, depth, &mut found);
+            double(&samples, 13 - depth, &mut found);
             let expected = (0..2 * columns).map(|x| {
                 let (a, b, part) = between(x, columns, 2 * columns, 14);
-                (i32::from(samples[a]) * ((1 << 14) - part) + i32::from(samples[b]) * part) >> (depth - 1)
+                ((i32::from(samples[a]) * ((1 << 14) - part) + i32::from(samples[b]) * part) >> (depth - 1))
+                    as i16
             });
             assert!(found.into_iter().eq(expected), "{columns} columns of {depth} bits");
         }

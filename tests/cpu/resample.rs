@@ -35,7 +35,7 @@ impl Case {
 
     fn run<S, T>(&self, (shape, src): &(Vec<usize>, Vec<S>), scratch: &mut Scratch) -> Vec<T>
     where
-        S: ConvertSat<f32> + ConvertSat<T>,
+        S: ConvertSat<f32> + ConvertSat<T> + bytemuck::Pod,
         T: Output,
     {
         let (planes, image, channels) = if self.planes {

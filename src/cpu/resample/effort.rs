@@ -4,7 +4,7 @@
 //! The figures are nanoseconds of one core of a Zen 5.
 
 use super::filter::{FilterSpec, Window};
-use super::{Order, Passes, X, Y, volume};
+use super::{Order, Passes, X, Y, four, ring_slots, rows_at_once, volume};
 use crate::deadline::Effort;
 
 /// For each weight that is made.
@@ -51,7 +51,6 @@ pub fn effort(
     let each_across = if across.taps > reach_x { ACROSS_OUTSIDE } else { ACROSS };
     let weights = down.nanoseconds + across.nanoseconds;
     let lines = output[Y] as f64;
-    let slots = down.taps.min(reach_y);
     let (passes, floats) = match order {
         _ if windows.iter().all(Option::is_none) => (lines * row * NEAREST, row),
         Order::VerticalFirst => {
@@ -60,7 +59,9 @@ pub fn effort(
         }
         _ => {
             let horizontal = reach_y * row * across.taps * each_across;
-            let line = (image[X] * channels) as f64;
+            let group = rows_at_once(order, channels, spans[Y].1 - spans[Y].0);
+            let slots = ring_slots(down.taps as usize, spans[Y].1 - spans[Y].0, group) as f64;
+            let line = if group == 1 { image[X] * channels } else { four::room::<u8>(image[X]) * 2 } as f64;
             (horizontal + lines * row * down.taps * DOWN, slots * row + line + row)
         }
     };

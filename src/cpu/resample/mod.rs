@@ -15,6 +15,7 @@
 
 mod effort;
 mod filter;
+mod four;
 mod horizontal;
 mod run;
 mod store;
@@ -107,9 +108,14 @@ impl Plan {
         Self { image, channels, output, order, axes, origin, segments }
     }
 
-    /// Rows that the vertical pass looks at together; no more than it has.
+    /// Rows that the horizontal pass takes at once, where it is the first one.
+    fn rows_at_once(&self) -> usize {
+        rows_at_once(self.order, self.channels, self.axes[Y].length)
+    }
+
+    /// Rows that the vertical pass looks at together, no more than it has, and those that are made with them.
     fn ring_slots(&self) -> usize {
-        self.axes[Y].taps.min(self.axes[Y].length)
+        ring_slots(self.axes[Y].taps, self.axes[Y].length, self.rows_at_once())
     }
 
     fn check_scratch(&self) -> Result<()> {
@@ -141,6 +147,17 @@ impl Passes {
         let second = if order == Order::HorizontalFirst { Y } else { X };
         Self { windows, order, spans: [Y, X].map(|d| if d == second { reach[d] } else { (0, image[d]) }) }
     }
+}
+
+/// Rows that a horizontal pass takes at once of images with so many rows that are needed.
+fn rows_at_once(order: Order, channels: usize, length: usize) -> usize {
+    if order == Order::HorizontalFirst && length > 1 && four::is_faster(channels) { four::ROWS } else { 1 }
+}
+
+/// Slots for rows that come in groups of so many, of which `taps` that follow one another are needed together.
+fn ring_slots(taps: usize, length: usize, group: usize) -> usize {
+    let groups = (taps.min(length) + group - 2) / group + 1;
+    groups.min(length.div_ceil(group)) * group
 }
 
 /// What a device needs to know of rows and columns to resize as [`Plan::new`] with the same arguments.

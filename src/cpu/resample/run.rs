@@ -1,7 +1,9 @@
 //! Running a plan: the passes over rows, and the memory between them. It must not know how a plan is made.
 
+use bytemuck::Pod;
+
 use super::store::Output;
-use super::{Order, Plan, X, Y, horizontal, vertical};
+use super::{Order, Plan, X, Y, four, horizontal, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
@@ -14,9 +16,11 @@ const WORK_OF_A_PIECE: usize = 1 << 24;
 pub struct Scratch {
     /// The source row (horizontal first) or the vertical sum (vertical first), as float.
     pub(super) line: Vec<f32>,
+    /// Pixels of four source rows side by side.
+    pub(super) pixels: Vec<u64>,
     /// Rows after the horizontal pass; row `r` lives in slot `r % slots`.
     pub(super) ring: Vec<f32>,
-    /// Which row each slot holds.
+    /// Which rows the slots hold, group by group of those that are made at once.
     held: Vec<Option<usize>>,
     /// The output row.
     pub(super) row: Vec<f32>,
@@ -31,13 +35,18 @@ impl Scratch {
     pub fn bytes(&self) -> usize {
         let floats = self.line.capacity() + self.ring.capacity() + self.row.capacity();
         let indices = self.starts.capacity() + 2 * self.held.capacity();
-        floats * size_of::<f32>() + indices * size_of::<usize>() + self.source.capacity()
+        let pixels = self.pixels.capacity() * size_of::<u64>();
+        floats * size_of::<f32>() + pixels + indices * size_of::<usize>() + self.source.capacity()
     }
 
     /// Makes room for a source of bytes that comes row by row, of which the horizontal pass sees `line` elements.
     pub(super) fn make_room(&mut self, plan: &Plan, line: usize, slots: usize) {
         let row = plan.row_len() + horizontal::SLACK;
-        grow(&mut self.line, line + horizontal::SLACK);
+        if plan.rows_at_once() == 1 {
+            grow(&mut self.line, line + horizontal::SLACK);
+        } else {
+            grow(&mut self.pixels, four::room::<u8>(line / plan.channels));
+        }
         grow(&mut self.row, row);
         if plan.order == Order::HorizontalFirst {
             grow(&mut self.ring, slots * row);
@@ -61,7 +70,7 @@ impl Plan {
     /// When a slice does not have the plan's size.
     pub fn run<S, T>(&self, src: &[S], dst: &mut [T], scratch: &mut Scratch) -> Result<()>
     where
-        S: ConvertSat<f32> + ConvertSat<T>,
+        S: ConvertSat<f32> + ConvertSat<T> + Pod,
         T: Output,
     {
         self.run_watched(src, dst, scratch, &Watch::forever())
@@ -79,7 +88,7 @@ impl Plan {
         watch: &Watch<'_>,
     ) -> Result<()>
     where
-        S: ConvertSat<f32> + ConvertSat<T>,
+        S: ConvertSat<f32> + ConvertSat<T> + Pod,
         T: Output,
     {
         let row_len = self.row_len();
@@ -115,7 +124,7 @@ impl Plan {
     ///
     /// # Errors
     /// When `src` does not have the plan's size.
-    pub fn run_rows<S: ConvertSat<f32>>(
+    pub fn run_rows<S: ConvertSat<f32> + Pod>(
         &self,
         src: &[S],
         scratch: &mut Scratch,
@@ -124,7 +133,7 @@ impl Plan {
         self.run_rows_watched(src, scratch, &Watch::forever(), sink)
     }
 
-    fn run_rows_watched<S: ConvertSat<f32>>(
+    fn run_rows_watched<S: ConvertSat<f32> + Pod>(
         &self,
         src: &[S],
         scratch: &mut Scratch,
@@ -142,44 +151,90 @@ impl Plan {
         }
     }
 
-    fn horizontal_first<S: ConvertSat<f32>>(
+    fn horizontal_first<S: ConvertSat<f32> + Pod>(
         &self,
         src: &[S],
         scratch: &mut Scratch,
         watch: &Watch<'_>,
         mut sink: impl FnMut(usize, &[f32]),
     ) -> Result<()> {
-        let [vertical, horizontal] = &self.axes;
-        let (row_len, slots) = (self.row_len(), self.ring_slots());
+        let vertical = &self.axes[Y];
+        let (row_len, slots, group) = (self.row_len(), self.ring_slots(), self.rows_at_once());
         let stride = row_len + horizontal::SLACK;
-        let needed = horizontal.needed.clone();
-        let len = needed.len() * self.channels;
-        let Scratch { line, ring, held, row, starts, .. } = scratch;
-        grow(line, len + horizontal::SLACK);
-        grow(ring, slots * stride);
-        grow(row, row_len);
-        held.clear();
-        held.resize(slots, None);
+        grow(&mut scratch.ring, slots * stride);
+        grow(&mut scratch.row, row_len);
+        scratch.held.clear();
+        scratch.held.resize(slots / group, None);
 
         for y in 0..self.output[Y] {
-            starts.clear();
+            scratch.starts.clear();
             for k in 0..vertical.taps {
                 let source = vertical.source(y, k);
                 let slot = source % slots;
-                if held[slot] != Some(source) {
-                    held[slot] = Some(source);
-                    let start = ((source + self.origin[Y]) * self.image[X] + needed.start) * self.channels;
-                    convert_slice(&src[start..start + len], &mut line[..len]);
-                    let dst = &mut ring[slot * stride..][..stride];
-                    horizontal::weigh_columns(horizontal, line, needed.start, self.channels, dst);
-                    watch.charge(row_len.saturating_mul(horizontal.taps))?;
+                if scratch.held[slot / group] != Some(source / group) {
+                    scratch.held[slot / group] = Some(source / group);
+                    self.columns_of(src, source / group * group, scratch, watch)?;
                 }
-                starts.push(slot * stride);
+                scratch.starts.push(slot * stride);
             }
+            let Scratch { ring, starts, row, .. } = scratch;
             weigh_rows(ring, starts, vertical.weights_of(y), &mut row[..row_len], watch)?;
             sink(y, &row[..row_len]);
         }
         Ok(())
+    }
+
+    /// The horizontal pass of the group of rows that begins with `first`.
+    fn columns_of<S: ConvertSat<f32> + Pod>(
+        &self,
+        src: &[S],
+        first: usize,
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let [vertical, horizontal] = &self.axes;
+        let needed = horizontal.needed.clone();
+        let len = needed.len() * self.channels;
+        let row = |y: usize| {
+            let start = ((y + self.origin[Y]) * self.image[X] + needed.start) * self.channels;
+            &src[start..start + len]
+        };
+        let group = self.rows_at_once();
+        if group == 1 {
+            self.columns(row(first), first, scratch);
+        } else {
+            let last = vertical.length - 1;
+            self.columns_of_four(std::array::from_fn(|i| row((first + i).min(last))), first, scratch);
+        }
+        watch.charge((group * self.row_len()).saturating_mul(horizontal.taps))
+    }
+
+    /// The horizontal pass of a row, of what is needed of it, into the slot of row `y`.
+    pub(super) fn columns<S: ConvertSat<f32>>(&self, row: &[S], y: usize, scratch: &mut Scratch) {
+        let axis = &self.axes[X];
+        let stride = self.row_len() + horizontal::SLACK;
+        let Scratch { line, ring, .. } = scratch;
+        grow(line, row.len() + horizontal::SLACK);
+        convert_slice(row, &mut line[..row.len()]);
+        let dst = &mut ring[y % self.ring_slots() * stride..][..stride];
+        horizontal::weigh_columns(axis, line, axis.needed.start, self.channels, dst);
+    }
+
+    /// The same for four rows, the first of which is row `y`.
+    pub(super) fn columns_of_four<S: ConvertSat<f32> + Pod>(
+        &self,
+        rows: [&[S]; four::ROWS],
+        y: usize,
+        scratch: &mut Scratch,
+    ) {
+        let axis = &self.axes[X];
+        let stride = self.row_len() + horizontal::SLACK;
+        let Scratch { pixels, ring, .. } = scratch;
+        let room = four::room::<S>(axis.needed.len());
+        grow(pixels, room);
+        let dst = &mut ring[y % self.ring_slots() * stride..][..four::ROWS * stride];
+        let (pixels, begin) = (&mut pixels[..room], axis.needed.start);
+        four::weigh_columns(axis, rows, begin, self.channels, pixels, (dst, stride));
     }
 
     fn vertical_first<S: ConvertSat<f32>>(
@@ -274,8 +329,8 @@ pub(super) fn weigh_rows<S: ConvertSat<f32>>(
     Ok(())
 }
 
-fn grow(buffer: &mut Vec<f32>, len: usize) {
+fn grow<T: Pod>(buffer: &mut Vec<T>, len: usize) {
     if buffer.len() < len {
-        buffer.resize(len, 0.0);
+        buffer.resize(len, T::zeroed());
     }
 }

@@ -9,7 +9,6 @@
 use super::filter::Axis;
 use super::run::Scratch;
 use super::{Order, Output, Plan, X, Y, horizontal, vertical};
-use crate::cpu::convert::convert_slice;
 use crate::error::{Error, Result};
 
 /// Weights of an output pixel for each pixel of its axis.
@@ -79,7 +78,12 @@ impl<T: Output> Stream<'_, T> {
             return;
         }
         if self.plan.order == Order::HorizontalFirst {
-            self.columns_of(y, source);
+            let group = self.plan.rows_at_once();
+            // Rows wait until all of their group are there.
+            if source % group != group - 1 && source + 1 < vertical.length {
+                return;
+            }
+            self.columns_of(source / group * group, source);
         }
         while self.next < self.plan.output[Y] && vertical.source(self.next, vertical.taps - 1) <= source {
             self.make_row(vertical);
@@ -92,19 +96,23 @@ impl<T: Output> Stream<'_, T> {
         self.next == self.plan.output[Y]
     }
 
-    /// The horizontal pass of row `y`, which is `source` to the vertical one.
-    fn columns_of(&mut self, y: usize, source: usize) {
-        let (plan, horizontal) = (self.plan, &self.plan.axes[X]);
+    /// The horizontal pass of rows, as the vertical one counts them.
+    fn columns_of(&mut self, first: usize, last: usize) {
+        let plan = self.plan;
         let (_, width) = self.size();
-        let slots = plan.ring_slots();
-        let needed = &horizontal.needed;
-        let Scratch { line, ring, source: bytes, .. } = &mut *self.scratch;
-        let row = &bytes[y % slots * width..][..width];
-        let row = &row[needed.start * plan.channels..needed.end * plan.channels];
-        convert_slice(row, &mut line[..row.len()]);
-        let stride = plan.row_len() + horizontal::SLACK;
-        let dst = &mut ring[source % slots * stride..][..stride];
-        horizontal::weigh_columns(horizontal, line, needed.start, plan.channels, dst);
+        let needed = &plan.axes[X].needed;
+        let bytes = std::mem::take(&mut self.scratch.source);
+        let row = |source: usize| {
+            let row = &bytes[(source + plan.origin[Y]) % plan.ring_slots() * width..][..width];
+            &row[needed.start * plan.channels..needed.end * plan.channels]
+        };
+        if plan.rows_at_once() == 1 {
+            plan.columns(row(first), first, self.scratch);
+        } else {
+            let rows = std::array::from_fn(|i| row((first + i).min(last)));
+            plan.columns_of_four(rows, first, self.scratch);
+        }
+        self.scratch.source = bytes;
     }
 
     fn make_row(&mut self, vertical: &Axis) {
