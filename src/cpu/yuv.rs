@@ -125,14 +125,11 @@ pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mu
     });
 }
 
-/// Makes the rows of a picture as RGB, from the top: each is asked for by its number, with what writes it to as many
-/// bytes as it has.
-pub(super) fn to_rows(
-    planes: &dyn Planes,
-    layout: Layout,
-    color: Color,
-    take: &mut dyn FnMut(usize, &mut dyn FnMut(&mut [u8])),
-) {
+/// Takes the number of a row, from the top, and what writes it to as many bytes as it has.
+pub type TakeRow<'t> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8])) + 't;
+
+/// Hands the rows of a picture to `take`, in RGB.
+pub(super) fn to_rows(planes: &dyn Planes, layout: Layout, color: Color, take: &mut TakeRow<'_>) {
     let Layout { width, height, depth, halved, .. } = layout;
     if width == 0 {
         return;

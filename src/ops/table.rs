@@ -56,7 +56,12 @@ pub static OPS: LazyLock<Vec<&'static OpDef>> = LazyLock::new(|| {
 /// Chains that become one operator.
 fn fusions() -> impl Iterator<Item = &'static Fusion> {
     let decoders = decode::decode_resize::host::FUSIONS.iter().chain(&decode::decode_resize::device::FUSIONS);
-    [&geometry::resize_normalize::FUSION, &multimodal::normalize_patchify::FUSION].into_iter().chain(decoders)
+    let others = [
+        &decode::decoders_video::resized::FUSION,
+        &geometry::resize_normalize::FUSION,
+        &multimodal::normalize_patchify::FUSION,
+    ];
+    others.into_iter().chain(decoders)
 }
 
 /// The fusion of operators on `device` with their arguments, each the only reader of the one before, for inputs of

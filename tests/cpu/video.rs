@@ -40,10 +40,10 @@ fn decoded(file: &[u8], wanted: &[usize]) -> Result<Vec<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let budget = Budget::default();
     for run in video.runs(wanted)? {
-        video.decode(run, &budget, &mut |frame, write| {
+        video.decode(run, &budget, &mut |number, frame| {
             let mut pixels = vec![0; video.height() * video.width() * 3];
-            write(&mut pixels)?;
-            assert!(found.insert(frame, pixels).is_none(), "frame {frame} comes twice");
+            frame.write(&mut pixels)?;
+            assert!(found.insert(number, pixels).is_none(), "frame {number} comes twice");
             Ok(())
         })?;
     }

@@ -2,7 +2,7 @@
 //! are those of the pass over one row. It must not know which rows are wanted.
 //!
 //! ```text
-//! rows of a, b, c, d   a0 a0 a0 a1 a1 a1 ...
+//! row a, b, c, d       a0 a0 a0 a1 a1 a1 ...
 //! pixels               a0 a0 a0 -- b0 b0 b0 -- c0 c0 c0 -- d0 d0 d0 -- | a1 ...
 //! sums                 the same, for each output pixel
 //! ```
@@ -17,7 +17,7 @@ use crate::cpu::convert::ConvertSat;
 pub(super) const ROWS: usize = 4;
 /// Elements that a pixel takes between the rows and the sums.
 const LANES: usize = 4;
-/// Pixels that are widened, and sums that are made, before they are spread: they stay in the first cache.
+/// Sums that are made before they are spread: they stay in the first cache.
 const BLOCK: usize = 32;
 
 /// One pixel of each row.
@@ -40,7 +40,8 @@ fn has_long_vectors() -> bool {
 
 /// Memory that [`weigh_columns`] needs for rows of so many pixels of `S`, in units of [`u64`].
 pub(super) fn room<S>(pixels: usize) -> usize {
-    pixels.saturating_mul(size_of::<Pixels<S>>()).div_ceil(size_of::<u64>())
+    let widened = if size_of::<S>() == 1 { size_of::<Pixels<S>>() } else { 0 };
+    pixels.saturating_mul(size_of::<Pixels<S>>() + widened).div_ceil(size_of::<u64>())
 }
 
 /// Resamples `rows`, whose first pixels are source coordinate `offset` of `axis`, to `out`: a row of output pixels after
@@ -56,47 +57,77 @@ pub(super) fn weigh_columns<S: ConvertSat<f32> + Pod>(
     between: &mut [u64],
     (out, stride): (&mut [f32], usize),
 ) {
-    let between = &mut bytemuck::cast_slice_mut(between)[..rows[0].len() / channels * LANES * ROWS];
-    let pixels = between.as_chunks_mut::<LANES>().0.as_chunks_mut::<ROWS>().0;
     if channels == 3 {
-        gather::<S, 3>(rows, pixels);
+        gather::<S, 3>(rows, between);
+    } else {
+        gather::<S, 4>(rows, between);
+    }
+    let between = &bytemuck::cast_slice(between)[..rows[0].len() / channels * LANES * ROWS];
+    let pixels = between.as_chunks::<LANES>().0.as_chunks::<ROWS>().0;
+    if channels == 3 {
         weigh::<S, 3>(axis, pixels, offset, out, stride);
     } else {
-        gather::<S, 4>(rows, pixels);
         weigh::<S, 4>(axis, pixels, offset, out, stride);
     }
 }
 
 /// Puts the pixels of rows beside one another.
+fn gather<S: Pod, const C: usize>(rows: [&[S]; ROWS], between: &mut [u64]) {
+    let count = rows[0].len() / C;
+    if size_of::<S>() > 1 {
+        let pixels = &mut bytemuck::cast_slice_mut(between)[..count * LANES * ROWS];
+        return gather_elements::<S, C>(rows, pixels.as_chunks_mut().0.as_chunks_mut().0);
+    }
+    // A pixel of bytes is a number, which is moved as a whole.
+    let (pixels, wide) = bytemuck::cast_slice_mut(between).split_at_mut(count * ROWS);
+    let [a, b, c, d] = rows.map(bytemuck::cast_slice);
+    let (wide_a, wide) = wide.split_at_mut(count);
+    let (wide_b, wide) = wide.split_at_mut(count);
+    let (wide_c, wide_d) = wide.split_at_mut(count);
+    for (row, wide) in [(a, &mut *wide_a), (b, &mut *wide_b), (c, &mut *wide_c), (d, &mut *wide_d)] {
+        widen::<C>(row, wide);
+    }
+    interleave([wide_a, wide_b, wide_c, wide_d], pixels);
+}
+
+/// Pixels of `C` bytes as numbers; what is in the surplus byte is of no account.
 #[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
-fn gather<S: Pod, const C: usize>(rows: [&[S]; ROWS], pixels: &mut [Pixels<S>]) {
-    let mut wide = [[[S::zeroed(); LANES]; BLOCK]; ROWS];
-    for (number, pixels) in pixels.chunks_mut(BLOCK).enumerate() {
-        let count = pixels.len();
-        for (wide, row) in wide.iter_mut().zip(rows) {
-            widen::<S, C>(&row[number * BLOCK * C..], &mut wide[..count]);
+fn widen<const C: usize>(row: &[u8], wide: &mut [u32]) {
+    let mut done = 0;
+    if C == 3 {
+        // Four pixels at once, and one byte of the next.
+        for (to, from) in wide.as_chunks_mut::<4>().0.iter_mut().zip(row.windows(13).step_by(12)) {
+            let number = |i: usize| u32::from_ne_bytes([from[i], from[i + 1], from[i + 2], from[i + 3]]);
+            *to = [number(0), number(3), number(6), number(9)];
+            done += 4;
         }
-        let [a, b, c, d] = &wide;
-        for ((((to, a), b), c), d) in pixels.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *to = [*a, *b, *c, *d];
-        }
+    }
+    for (to, from) in wide[done..].iter_mut().zip(row[done * C..].chunks_exact(C)) {
+        let mut bytes = [0; LANES];
+        bytes[..C].copy_from_slice(from);
+        *to = u32::from_ne_bytes(bytes);
     }
 }
 
-/// Pixels of `C` elements in `LANES`; what is in the surplus ones is of no account.
-#[inline(always)]
-fn widen<S: Pod, const C: usize>(row: &[S], wide: &mut [[S; LANES]]) {
-    // Four pixels at once, and one element of the next.
-    let fours = row.windows(4 * C + 1).step_by(4 * C);
-    let (parts, _) = wide.as_chunks_mut::<4>();
-    let done = parts.len().min(fours.len());
-    for (to, from) in parts.iter_mut().zip(fours) {
-        let pixel = |i: usize| -> [S; LANES] { std::array::from_fn(|l| from[i * C + l]) };
-        *to = [pixel(0), pixel(1), pixel(2), pixel(3)];
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
+fn interleave([a, b, c, d]: [&[u32]; ROWS], pixels: &mut [u32]) {
+    let pixels = pixels.as_chunks_mut::<ROWS>().0;
+    for ((((to, &a), &b), &c), &d) in pixels.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *to = [a, b, c, d];
     }
-    let rest = row[4 * done * C..].chunks_exact(C);
-    for (to, from) in wide[4 * done..].iter_mut().zip(rest) {
-        to[..C].copy_from_slice(from);
+}
+
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
+fn gather_elements<S: Pod, const C: usize>(rows: [&[S]; ROWS], pixels: &mut [Pixels<S>]) {
+    let count = pixels.len();
+    for (r, row) in rows.into_iter().enumerate() {
+        // With one element of the next pixel, but for the last.
+        for (to, from) in pixels.iter_mut().zip(row.windows(LANES).step_by(C)) {
+            to[r].copy_from_slice(from);
+        }
+        if let (Some(to), Some(from)) = (pixels.last_mut(), row.get((count - 1) * C..)) {
+            to[r][..C].copy_from_slice(&from[..C]);
+        }
     }
 }
 

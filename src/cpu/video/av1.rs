@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::budget::{Budget, Cost};
 use super::decoder::{self, VideoDecoder};
 use crate::cpu::av1::{self, IDENTITY, Part, Sequence, UNSPECIFIED};
-use crate::cpu::yuv::{self, Color, Matrix};
+use crate::cpu::yuv::{self, Color, Matrix, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 
@@ -148,12 +148,22 @@ impl decoder::Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        yuv::to_rgb(&self.picture, self.picture.layout(), self.color()?, out);
+        Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(&self.picture, self.picture.layout(), self.color()?, take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn color(&self) -> Result<Color> {
         let matrix = match self.matrix {
             IDENTITY => return Err(Error::unsupported("AV1 of red, green and blue")),
             number => Matrix::numbered(number),
         };
-        let color = Color { matrix, full_range: self.picture.full_range() };
-        yuv::to_rgb(&self.picture, self.picture.layout(), color, out);
-        Ok(())
+        Ok(Color { matrix, full_range: self.picture.full_range() })
     }
 }

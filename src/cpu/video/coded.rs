@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::nal::{self, Framing};
+use super::run::Wanted;
 use super::track::Codec;
-use super::{Budget, Video, Wanted, av1, ffmpeg, mpeg4, vp8, vp9};
+use super::{Budget, Video, av1, ffmpeg, mpeg4, vp8, vp9};
 use crate::cpu::yuv::{Color, Factors, Matrix};
 use crate::error::{Context, Error, Result};
 

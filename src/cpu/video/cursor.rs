@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::decoding::Decoding;
-use super::{Budget, Video};
+use super::{Budget, Frame, Video};
 use crate::error::{Error, Result};
 
 /// How the frames of a video become sequences.
@@ -74,7 +74,7 @@ impl Cursor {
         while let Some(run) = &mut self.run {
             let Some((place, picture)) = run.decoding.next(&self.video, budget)? else { break };
             if place == wanted {
-                self.video.write(picture.as_ref(), budget, out)?;
+                Frame::new(picture.as_ref(), self.video.size, budget.watch()).write(out)?;
                 self.next += 1;
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 //! codecs.
 
 use super::budget::Budget;
+use crate::cpu::yuv::TakeRow;
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -14,6 +15,12 @@ pub(super) trait VideoDecoder: Send {
     /// # Errors
     /// Bytes that are damaged, or a way of coding that the decoder does not know; more than is left of `budget`.
     fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()>;
+
+    /// Whether nothing is made of the picture of a packet but itself, as far as headers say. Then it is not sent, and
+    /// [`VideoDecoder::send`] of a picture that is made of it is an error.
+    fn passes_over(&mut self, _packet: &[u8]) -> bool {
+        false
+    }
 
     /// Says that there are no more packets: all pictures come.
     ///
@@ -41,6 +48,15 @@ pub(super) trait Picture: Send {
     /// # Errors
     /// Bytes that are damaged; why nobody waits any more.
     fn write_rgb(&self, out: &mut [u8], watch: &Watch<'_>) -> Result<()>;
+
+    /// Hands its rows to `take`, as [`Picture::write_rgb`] writes them; false, and none of them, where they do not come
+    /// one by one.
+    ///
+    /// # Errors
+    /// As there.
+    fn write_rows(&self, _take: &mut TakeRow<'_>) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// A picture that takes more memory than those that the video began with: it is not decoded, and an error if it is

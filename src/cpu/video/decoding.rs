@@ -18,6 +18,9 @@ pub(super) struct Decoding {
     next: usize,
     /// The packet behind the last one.
     end: usize,
+    /// Packets whose pictures are wanted, ascending, where others may be passed over.
+    wanted: Option<Vec<usize>>,
+    has_passed: bool,
     /// How many pictures there were.
     pictures: usize,
     has_ended: bool,
@@ -34,7 +37,19 @@ impl Decoding {
     /// When the container's configuration makes no sense; when nobody waits any more.
     pub(super) fn begin(video: &Video<'_>, key: usize, last: usize, budget: &Budget<'_>) -> Result<Self> {
         let decoder = codec::decoder(&video.track, video.packet(0).unwrap_or_default(), budget)?;
-        Ok(Self { decoder, key, next: key, end: video.end_of(key, last), pictures: 0, has_ended: false })
+        let end = video.end_of(key, last);
+        let (wanted, has_passed) = (None, false);
+        Ok(Self { decoder, key, next: key, end, wanted, has_passed, pictures: 0, has_ended: false })
+    }
+
+    /// The same without what no other picture is made of, but for the packets `wanted`, which ascend.
+    pub(super) fn passing_over(self, wanted: Vec<usize>) -> Self {
+        Self { wanted: Some(wanted), ..self }
+    }
+
+    /// Whether a packet was passed over.
+    pub(super) fn has_passed(&self) -> bool {
+        self.has_passed
     }
 
     /// The next picture, in the order in which they are shown; `None` when there are no more.
@@ -66,10 +81,16 @@ impl Decoding {
         if video.is_left_out(self.key, packet) {
             return budget.look(LOOKED_AT);
         }
+        let bytes = packet.of(&video.file);
+        let is_spare = video.track.timed
+            && place > self.key
+            && self.wanted.as_ref().is_some_and(|wanted| wanted.binary_search(&place).is_err());
+        if is_spare && self.decoder.passes_over(bytes) {
+            self.has_passed = true;
+            return budget.look(bytes.len() + LOOKED_AT);
+        }
         faults::reach(codec::format(video.track.codec).name());
-        self.decoder
-            .send(packet.of(&video.file), place, budget)
-            .context(|| format!("packet {place} of the video"))
+        self.decoder.send(bytes, place, budget).context(|| format!("packet {place} of the video"))
     }
 
     /// Bytes of memory that the decoder takes.

@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::container::{Container, Found};
 use super::decoder::{Picture, VideoDecoder};
 use super::track::{Packet, Track};
-use super::{Budget, avi, codec, matroska, mp4, mp4_pieces, raw, raw_pieces, write_picture};
+use super::{Budget, Frame, avi, codec, matroska, mp4, mp4_pieces, raw, raw_pieces};
 use crate::cpu::formats::Formats;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
@@ -239,7 +239,7 @@ impl Growing {
     /// A frame that is damaged, or of another size.
     pub fn write(&mut self, budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
         let picture = self.picture.take().ok_or_else(|| Error::internal("no frame was prepared"))?;
-        write_picture(picture.as_ref(), self.size(), budget, out)
+        Frame::new(picture.as_ref(), self.size(), budget.watch()).write(out)
     }
 
     /// Looks at what comes next; `false` when that is not there as a whole.

@@ -11,7 +11,7 @@ use super::decoder::{Larger, Picture, VideoDecoder, check_size, damaged};
 use super::h264_kept::{Kept, Shape, Slice};
 use super::nal::{self, Framing};
 use super::track::Codec;
-use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 
@@ -69,6 +69,21 @@ pub(super) fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
         Framing::Lengths(3) => Err(Error::invalid("H.264: lengths of units in 3 bytes, expected 1, 2 or 4")),
         framing => Ok((units, framing)),
     }
+}
+
+/// Whether a packet is one picture of which no other is made, and nothing that others need.
+pub(super) fn is_spare(packet: &[u8], framing: Framing) -> bool {
+    let mut slices = 0;
+    let all = nal::units(packet, framing).filter_map(|unit| unit.first()).all(|head| match head & 0x1F {
+        1 => {
+            slices += 1;
+            head & 0x60 == 0
+        }
+        // What stands between and says nothing of pictures.
+        6 | 9 | 12 => true,
+        _ => false,
+    });
+    all && slices > 0
 }
 
 /// What parameters say of pictures.
@@ -172,6 +187,10 @@ impl VideoDecoder for Decoder {
         nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, place, budget))
     }
 
+    fn passes_over(&mut self, packet: &[u8]) -> bool {
+        is_spare(packet, self.framing)
+    }
+
     fn finish(&mut self) -> Result<()> {
         let frames = self.inner.flush_with_meta();
         self.keep(frames);
@@ -198,17 +217,22 @@ impl Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        yuv::to_rgb(&self.frame, self.layout(), self.color, out);
+        Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(&self.frame, self.layout(), self.color, take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn layout(&self) -> Layout {
         let [width, height] = self.size();
         let down = if self.frame.chroma_height() == self.frame.height { 0 } else { 1 };
-        let layout = Layout {
-            width,
-            height,
-            depth: self.frame.bit_depth.into(),
-            halved: Some([1, down]),
-            spread: true,
-        };
-        yuv::to_rgb(&self.frame, layout, self.color, out);
-        Ok(())
+        let depth = self.frame.bit_depth.into();
+        Layout { width, height, depth, halved: Some([1, down]), spread: true }
     }
 }
 

@@ -10,7 +10,7 @@ use super::decoder::{Larger, Picture, VideoDecoder, damaged};
 use super::h265_kept::{self, Kept, Shape, error};
 use super::nal::{self, Framing};
 use super::track::Codec;
-use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 
@@ -150,6 +150,21 @@ impl VideoDecoder for Decoder {
         nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, Some(place), budget))
     }
 
+    fn passes_over(&mut self, packet: &[u8]) -> bool {
+        let mut first = None;
+        for unit in nal::units(packet, self.framing) {
+            let Some(head) = NalHeader::parse(unit).filter(|head| head.layer_id == 0) else { return false };
+            match head.nal_type {
+                NalType::Aud | NalType::PrefixSei | NalType::SuffixSei | NalType::Fd => {}
+                kind if kind.is_vcl() && kind.is_sub_layer_non_ref() => {
+                    first.get_or_insert((head, unit));
+                }
+                _ => return false,
+            }
+        }
+        first.is_some_and(|(head, unit)| is_first(unit) && self.kept.passes_over(&head, unit))
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.inner.flush();
         self.collect();
@@ -175,19 +190,29 @@ impl Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        yuv::to_rgb(&self.frame, self.layout()?, self.color, out);
+        Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(&self.frame, self.layout()?, self.color, take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn layout(&self) -> Result<Layout> {
         let picture = &self.frame.picture;
         if picture.bit_depth_luma != picture.bit_depth_chroma {
             return Err(Error::unsupported("H.265 whose luma and chroma have different numbers of bits"));
         }
-        let layout = Layout {
+        Ok(Layout {
             width: self.frame.width,
             height: self.frame.height,
             depth: picture.bit_depth_luma.into(),
             halved: halved(&self.frame),
             spread: true,
-        };
-        yuv::to_rgb(&self.frame, layout, self.color, out);
-        Ok(())
+        })
     }
 }
 

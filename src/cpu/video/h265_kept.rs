@@ -23,6 +23,8 @@ pub(super) fn error(error: Cause) -> Error {
 
 /// Pictures that one may be made from.
 const MOST_REFERENCES: usize = 16;
+/// Pictures that are passed over behind one that all numbers begin anew with.
+const MOST_PASSED: usize = 4_096;
 /// Bytes at the front of a slice that its header lies in.
 const HEADER: usize = 8_192;
 /// Pictures that decoders keep of a stream of the largest size that its level has.
@@ -79,6 +81,8 @@ pub(super) struct Kept {
     pictures: Vec<Option<Pps>>,
     /// The number of the last picture that others count from.
     before: i32,
+    /// The numbers of pictures that were passed over, since the last one that all numbers begin anew with.
+    passed: Vec<i32>,
 }
 
 /// Puts `value` where `number` says.
@@ -132,8 +136,34 @@ impl Kept {
             )));
         }
         let kind = head.nal_type;
+        let number = self.number(kind, &slice, span);
+        if head.temporal_id == 0 && !kind.is_rasl() && !kind.is_radl() && !kind.is_sub_layer_non_ref() {
+            self.before = number;
+        }
+        if kind.is_idr() {
+            self.passed.clear();
+            return Ok(Some(Begun { shape, missing: 0 }));
+        }
+        let short = slice.st_rps.neg.iter().chain(&slice.st_rps.pos).filter(|(_, used)| *used);
+        let is_there = |by: i32| {
+            let number = number.wrapping_add(by);
+            kept.iter().any(|entry| entry.mark == RefMark::ShortTerm && entry.poc == number)
+        };
+        let is_passed = |by: i32| self.passed.contains(&number.wrapping_add(by)) && !is_there(by);
+        if short.clone().any(|(by, _)| is_passed(*by))
+            || !self.passed.is_empty() && !slice.long_term.is_empty()
+        {
+            return Err(damaged("H.265: a picture is made from one of which none should be"));
+        }
+        // Where those for long are is not looked up.
+        let missing = short.filter(|(by, _)| !is_there(*by)).count() + slice.long_term.len();
+        Ok(Some(Begun { shape, missing }))
+    }
+
+    /// The number of a picture.
+    fn number(&self, kind: NalType, slice: &SliceHeader, span: i32) -> i32 {
         let low = slice.poc_lsb as i32;
-        let number = match kind {
+        match kind {
             NalType::BlaWLp | NalType::BlaWRadl | NalType::BlaNLp => low,
             _ if kind.is_idr() => 0,
             _ => {
@@ -144,21 +174,22 @@ impl Kept {
                     _ => high.wrapping_add(low),
                 }
             }
-        };
-        if head.temporal_id == 0 && !kind.is_rasl() && !kind.is_radl() && !kind.is_sub_layer_non_ref() {
-            self.before = number;
         }
-        if kind.is_idr() {
-            return Ok(Some(Begun { shape, missing: 0 }));
+    }
+
+    /// Whether the picture of a slice, its first, can be passed over: of those that are marked so, pictures of higher
+    /// layers of time may be made.
+    pub(super) fn passes_over(&mut self, head: &NalHeader, unit: &[u8]) -> bool {
+        let Some((slice, _, span)) = self.slice(head, unit) else { return false };
+        let sequence = |pps: &Pps| self.sequences.get(usize::from(pps.sps_id))?.as_ref();
+        let pps = self.pictures.get(usize::from(slice.pps_id)).and_then(Option::as_ref);
+        let highest = pps.and_then(sequence).map(|(sps, _)| sps.max_sub_layers_minus1);
+        let is_spare = highest.is_some_and(|highest| head.temporal_id >= highest);
+        if is_spare && self.passed.len() < MOST_PASSED {
+            self.passed.push(self.number(head.nal_type, &slice, span));
+            return true;
         }
-        let short = slice.st_rps.neg.iter().chain(&slice.st_rps.pos).filter(|(_, used)| *used);
-        let is_there = |by: i32| {
-            let number = number.wrapping_add(by);
-            kept.iter().any(|entry| entry.mark == RefMark::ShortTerm && entry.poc == number)
-        };
-        // Where those for long are is not looked up.
-        let missing = short.filter(|(by, _)| !is_there(*by)).count() + slice.long_term.len();
-        Ok(Some(Begun { shape, missing }))
+        false
     }
 
     /// The header of a slice, how large its picture is, and from where on numbers of pictures begin anew.

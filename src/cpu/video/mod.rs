@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the
-//! last key frame before it, and nothing is decoded behind the last frame that is wanted. As in DALI, the rotation that
+//! last key frame before it, without those on the way that no other is made of, and nothing is decoded behind the last
+//! frame that is wanted. As in DALI, the rotation that
 //! a container asks for is not applied, and VP8, VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264,
 //! H.265 and AV1 are converted as they say, and as BT.601 where they say nothing.
 
@@ -44,20 +45,17 @@ mod nal;
 mod padding;
 mod raw;
 mod raw_pieces;
+mod run;
 mod several;
 mod track;
 mod vp8;
 mod vp9;
 
-use std::collections::BTreeMap;
-
 use crate::cpu::formats::Format;
 use crate::error::{Context, Error, Result};
-use decoder::Picture;
-use decoding::Decoding;
 use track::{Packet, Shown, Track};
 
-pub use super::yuv::Factors;
+pub use super::yuv::{Factors, TakeRow};
 pub use budget::Budget;
 pub use coded::{Coded, Coding};
 pub use cursor::{Cursor, Sequences};
@@ -65,7 +63,8 @@ pub use ffmpeg::Ffmpeg;
 pub use file::File;
 pub use growing::Growing;
 pub use padding::Padding;
-pub use several::{Efforts, fill_color};
+pub use run::{Frame, TakeFrame};
+pub use several::{Efforts, Target, fill_color};
 
 /// A video whose container was read.
 #[derive(Debug)]
@@ -79,18 +78,12 @@ pub struct Video<'a> {
     keys: Vec<usize>,
 }
 
-/// Frames that are wanted of a group, by their packets. An edit list may show a packet more than once.
-type Wanted = BTreeMap<usize, Vec<usize>>;
-
 /// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to
 /// waste time.
 const KEYS_BACK: usize = 16;
 
 /// Frames a second of files that do not say.
 const USUAL_RATE: f64 = 25.0;
-
-/// Takes the number of a frame that was asked for, and what writes its pixels.
-pub type TakeFrame<'f> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> + 'f;
 
 impl<'a> Video<'a> {
     /// Reads what the container says of the video in `file`, and the parameters of its codec.
@@ -189,31 +182,6 @@ impl<'a> Video<'a> {
         Ok(keys.find(|&&key| packets[key].time <= time).copied().unwrap_or(0))
     }
 
-    /// Decodes one of the [`Video::runs`] and hands each frame to `take` with what writes it: RGB, in rows without
-    /// gaps, [`Video::height`] times [`Video::width`] times 3 bytes.
-    ///
-    /// # Errors
-    /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
-    pub fn decode(&self, run: &[usize], budget: &Budget<'_>, take: &mut TakeFrame<'_>) -> Result<()> {
-        let Some(&first) = run.first() else { return Ok(()) };
-        let (key, mut left) = (self.key_of(first)?, Wanted::new());
-        for &frame in run {
-            let packet = self.shown.get(frame).map_or(usize::MAX, |shown| shown.packet);
-            left.entry(packet).or_default().push(frame);
-        }
-        let last = left.last_key_value().map_or(key, |(&packet, _)| packet);
-        let mut decoding = Decoding::begin(self, key, last, budget)?;
-        while let Some((place, picture)) = decoding.next(self, budget)? {
-            for frame in left.remove(&place).unwrap_or_default() {
-                take(frame, &mut |out| self.write(picture.as_ref(), budget, out))?;
-            }
-        }
-        match left.values().flatten().next() {
-            None => Ok(()),
-            Some(frame) => Err(Error::invalid(format!("frame {frame} of the video cannot be decoded"))),
-        }
-    }
-
     /// The packet behind the last one that must be decoded from key frame `key` on, so that the picture of packet
     /// `last` comes.
     fn end_of(&self, key: usize, last: usize) -> usize {
@@ -244,24 +212,6 @@ impl<'a> Video<'a> {
     pub fn is_ascending(&self) -> bool {
         self.shown.windows(2).all(|pair| matches!(pair, [a, b] if self.is_behind(b.packet, a.packet)))
     }
-
-    fn write(&self, picture: &dyn Picture, budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
-        write_picture(picture, self.size, budget, out)
-    }
-}
-
-/// Writes a picture of a video whose frames are of size `size`.
-fn write_picture(picture: &dyn Picture, size: [usize; 2], budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
-    let ([width, height], [found_width, found_height]) = (size, picture.size());
-    if picture.size() != size {
-        return Err(Error::unsupported(format!(
-            "a frame of {found_width} x {found_height} pixels in a video of {width} x {height}"
-        )));
-    }
-    if out.len() != width * height * 3 {
-        return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
-    }
-    picture.write_rgb(out, budget.watch())
 }
 
 /// How the frames of a file are compressed, as its container says; `None` where there is none that is decoded.

@@ -7,9 +7,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rayon::prelude::*;
 
-use super::{Budget, Video, codec};
+use super::{Budget, Frame, Video, codec};
 use crate::error::{Error, Result};
 use crate::threads;
+
+/// A frame, or none, and the bytes that are made of it.
+pub type Target<'t> = (Option<usize>, &'t mut [u8]);
 
 impl Video<'_> {
     /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most
@@ -25,29 +28,50 @@ impl Video<'_> {
         budget: &Budget<'_>,
         decoders: usize,
     ) -> Result<()> {
-        // What every frame of the video is written to.
-        let mut targets = BTreeMap::<usize, Vec<&mut [u8]>>::new();
         let size = self.height() * self.width() * fill.len();
-        for (frame, target) in frames.iter().zip(out.chunks_exact_mut(size)) {
+        let targets: Vec<Target<'_>> = frames.iter().copied().zip(out.chunks_exact_mut(size)).collect();
+        let fill = |target: &mut [u8]| {
+            target.as_chunks_mut().0.fill(fill);
+            Ok(())
+        };
+        self.write_each(targets, &fill, &|frame, target| frame.write(target), budget, decoders)
+    }
+
+    /// Lets `write` make each of the `targets` of its frame, and `fill` those that have none. Frames are decoded as in
+    /// [`Video::write_all`].
+    ///
+    /// # Errors
+    /// Those of [`Video::decode`], `fill` and `write`.
+    pub fn write_each(
+        &self,
+        targets: Vec<Target<'_>>,
+        fill: &dyn Fn(&mut [u8]) -> Result<()>,
+        write: &(dyn Fn(&Frame<'_>, &mut [u8]) -> Result<()> + Sync),
+        budget: &Budget<'_>,
+        decoders: usize,
+    ) -> Result<()> {
+        // What every frame of the video is written to.
+        let mut of_frames = BTreeMap::<usize, Vec<&mut [u8]>>::new();
+        for (frame, target) in targets {
             match frame {
-                Some(frame) => targets.entry(*frame).or_default().push(target),
-                None => target.as_chunks_mut().0.fill(fill),
+                Some(frame) => of_frames.entry(frame).or_default().push(target),
+                None => fill(target)?,
             }
         }
-        let wanted: Vec<usize> = targets.keys().copied().collect();
-        let mut targets = targets.into_values();
+        let wanted: Vec<usize> = of_frames.keys().copied().collect();
+        let mut targets = of_frames.into_values();
         let runs: Vec<(&[usize], Vec<_>)> = self
             .runs(&wanted)?
             .into_iter()
             .map(|run| (run, targets.by_ref().take(run.len()).collect()))
             .collect();
         let decode = |(run, mut targets): (&[usize], Vec<Vec<&mut [u8]>>)| {
-            self.decode(run, budget, &mut |frame, write| {
-                let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
+            self.decode(run, budget, &mut |number, frame| {
+                let place = run.binary_search(&number).ok().and_then(|place| targets.get_mut(place));
                 let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
                     return Err(Error::internal("a frame that nobody asked for"));
                 };
-                write(first)?;
+                write(frame, first)?;
                 copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
                 Ok(())
             })

@@ -8,7 +8,7 @@ use rusty_vp9::{
 
 use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
-use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 
@@ -280,11 +280,25 @@ impl Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        yuv::to_rgb(&self.frame, self.layout(), self.color(), out);
+        Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(&self.frame, self.layout(), self.color(), take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn layout(&self) -> Layout {
         let [width, height] = self.size();
         let halved = Some([self.frame.subsampling_x, self.frame.subsampling_y]);
-        let layout = Layout { width, height, depth: self.frame.bit_depth, halved, spread: true };
-        yuv::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
-        Ok(())
+        Layout { width, height, depth: self.frame.bit_depth, halved, spread: true }
+    }
+
+    fn color(&self) -> Color {
+        Color { matrix: Matrix::BT601, full_range: self.full_range }
     }
 }
 

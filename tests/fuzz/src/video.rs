@@ -41,7 +41,7 @@ fn decode(file: &[u8], way: Way) {
     let mut pixels = vec![0; video.width() * video.height() * 3];
     let budget = way(Budget::default());
     for run in video.runs(&wanted).unwrap_or_default() {
-        let _ = video.decode(run, &budget, &mut |_, write| write(&mut pixels));
+        let _ = video.decode(run, &budget, &mut |_, frame| frame.write(&mut pixels));
     }
 }
 

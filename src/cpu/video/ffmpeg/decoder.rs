@@ -8,7 +8,7 @@ use super::streams::{Looked, Stream};
 use super::sys::{Api, Context, Frame};
 use crate::cpu::video::budget::Budget;
 use crate::cpu::video::decoder::{Larger, Picture, VideoDecoder, damaged};
-use crate::cpu::yuv::{self, Color, Layout, Planes};
+use crate::cpu::yuv::{self, Color, Layout, Planes, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -151,6 +151,10 @@ impl VideoDecoder for Decoder {
         self.decode(looked, place).or_else(|error| self.end(error, Some(place)))
     }
 
+    fn passes_over(&mut self, packet: &[u8]) -> bool {
+        matches!(self.ended, Ended::No) && self.stream.is_spare(packet)
+    }
+
     fn finish(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.ended, Ended::Gone) {
             Ended::By(error) => return Err(error),
@@ -180,10 +184,21 @@ impl Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        yuv::to_rgb(self, self.layout(), self.color, out);
+        Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(self, self.layout(), self.color, take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn layout(&self) -> Layout {
         let [width, height] = self.frame.size();
         let Stored { depth, halved } = self.stored;
-        yuv::to_rgb(self, Layout { width, height, depth, halved, spread: true }, self.color, out);
-        Ok(())
+        Layout { width, height, depth, halved, spread: true }
     }
 }
 

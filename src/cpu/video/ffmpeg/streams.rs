@@ -45,6 +45,11 @@ pub(super) trait Stream: Send {
     /// # Errors
     /// One that is damaged, or made of pictures that are not there; more than is left of `budget`.
     fn look(&mut self, packet: &[u8], budget: &Budget<'_>) -> Result<Looked>;
+
+    /// Whether nothing is made of the picture of a packet but itself.
+    fn is_spare(&self, _packet: &[u8]) -> bool {
+        false
+    }
 }
 
 /// The stream of `track` with the first packet `first`; `None` where Gesso's own decoder should be used.
@@ -160,6 +165,10 @@ impl Stream for OfH264 {
             }
         }
         Ok(Looked { frames: vec![(bytes, true)], color: self.color, larger: None })
+    }
+
+    fn is_spare(&self, packet: &[u8]) -> bool {
+        h264::is_spare(packet, self.framing)
     }
 }
 

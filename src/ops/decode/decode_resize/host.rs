@@ -1,13 +1,10 @@
 //! An image decoder and the `Resize` behind it as one operator on the host: an image is resized while it is in the
 //! processor's cache, a large one row by row as it is decoded. It computes what the two compute.
 
-use parking_lot::Mutex;
-
-use super::{DECODER, READER, is_plain, too_few, whole};
+use super::{DECODER, Pictures, READER, is_plain, too_few, whole};
 use crate::cpu::decode::RowSink;
 use crate::deadline::Effort;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
+use crate::error::Result;
 use crate::operator::{Args, CpuCx, Decoded, Deferred, Fusion, Inputs, Io, OpDef, Operator, Preferences};
 use crate::ops::decode::decoders_image::Image;
 use crate::ops::decode::{decoders_image, decoders_image_crop};
@@ -126,32 +123,5 @@ impl Operator for DecodeResize {
         self.image.prefer(preferences);
         let smaller = self.attributes.whole_image_size();
         self.image.may_reduce_to(smaller.filter(|_| preferences.jpeg_scaled_decode));
-    }
-}
-
-/// Memory for pictures of as many threads as work at once, kept for the next batch.
-#[derive(Default)]
-struct Pictures(Mutex<Vec<Vec<u8>>>);
-
-impl Pictures {
-    /// Runs `work` with `len` bytes, which hold anything.
-    ///
-    /// # Errors
-    /// Unavailable, when there is no such memory; those of `work`.
-    fn with(&self, len: usize, work: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
-        let mut picture = self.0.lock().pop().unwrap_or_default();
-        if picture.len() < len {
-            drop(picture);
-            // Zeroed by the system, page by page as they are touched: nobody waits for memory of which little is used
-            // in the end.
-            picture = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| {
-                Error::new(ErrorKind::Unavailable, format!("no memory for a picture of {len} bytes"))
-            })?;
-        }
-        let result = work(&mut picture[..len]);
-        if picture.len() <= limits::MAX_RETAINED_PIXEL_BYTES {
-            self.0.lock().push(picture);
-        }
-        result
     }
 }

@@ -4,8 +4,11 @@
 pub(in crate::ops) mod device;
 pub(in crate::ops) mod host;
 
+use parking_lot::Mutex;
+
 use super::decoders_image::Image;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
 use crate::operator::Args;
 use crate::tensor::DType;
 
@@ -28,4 +31,31 @@ fn is_plain(args: &[&Args]) -> bool {
 /// What the graph gives of too few operators.
 fn too_few(count: usize) -> Error {
     Error::internal(format!("{count} operators, expected more"))
+}
+
+/// Memory for pictures of as many threads as work at once, kept for the next batch.
+#[derive(Default)]
+pub(super) struct Pictures(Mutex<Vec<Vec<u8>>>);
+
+impl Pictures {
+    /// Runs `work` with `len` bytes, which hold anything.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no such memory; those of `work`.
+    pub(super) fn with(&self, len: usize, work: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+        let mut picture = self.0.lock().pop().unwrap_or_default();
+        if picture.len() < len {
+            drop(picture);
+            // Zeroed by the system, page by page as they are touched: nobody waits for memory of which little is used
+            // in the end.
+            picture = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| {
+                Error::new(ErrorKind::Unavailable, format!("no memory for a picture of {len} bytes"))
+            })?;
+        }
+        let result = work(&mut picture[..len]);
+        if picture.len() <= limits::MAX_RETAINED_PIXEL_BYTES {
+            self.0.lock().push(picture);
+        }
+        result
+    }
 }

@@ -2,6 +2,7 @@
 
 mod frames;
 mod on_device;
+pub(in crate::ops) mod resized;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,19 +102,29 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let fill = args.ints("fill_value")?;
-    let fill = fill_color(&fill)?;
-    Ok(Box::new(DecodersVideo {
-        frames: Frames::new(args)?,
-        fill,
-        jobs: Vec::new(),
-        memory: usize::MAX,
-        decoded: Decoded::default(),
-        on_device: None,
-    }))
+    Ok(Box::new(DecodersVideo::new(args)?))
 }
 
 impl DecodersVideo {
+    fn new(args: &Args) -> Result<Self> {
+        let fill = args.ints("fill_value")?;
+        let fill = fill_color(&fill)?;
+        Ok(Self {
+            frames: Frames::new(args)?,
+            fill,
+            jobs: Vec::new(),
+            memory: usize::MAX,
+            decoded: Decoded::default(),
+            on_device: None,
+        })
+    }
+
+    /// The job of a live sample.
+    fn job_of(&self, sample: usize) -> Result<&Job> {
+        let job = self.jobs.get(sample).and_then(Option::as_ref);
+        job.ok_or_else(|| Error::internal("a video was not looked at"))
+    }
+
     fn job<'a>(&self, sample: &SampleInputs<'a>, opened: &mut Opened<'a>) -> Result<Job> {
         let video = opened.video(sample.input(0)?.as_slice()?)?;
         let (height, width) = (video.height(), video.width());
@@ -179,8 +190,7 @@ impl Operator for DecodersVideo {
         let decoded = AtomicUsize::new(0);
         let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
-            let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
-            let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
+            let job = this.job_of(sample.index())?;
             let budget = job.budget(Watch::new(cx.deadline, failures.member(sample.index())));
             let (input, output) = sample.unary()?;
             let video = Video::open(input.as_slice()?)?;

@@ -3,6 +3,7 @@
 pub(in crate::ops) mod attributes;
 pub(in crate::ops) mod exact;
 pub(in crate::ops) mod exact_gpu;
+pub(in crate::ops) mod frames;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
 pub(in crate::ops) mod rows;
