@@ -12,6 +12,10 @@ decodes on a CPU) and FFmpeg (the package `av`): decoding alone, and decoding wi
                                                      `--sizes`): the time to the first batch of 16 frames at 224 x 224,
                                                      frames a second, the most memory; with `--server` through Triton,
                                                      too, where it is sent, and where the request names its file
+    python3 benches/peers/video.py --seek [--sizes 1080] [--threads 1]
+                                                     one frame in the middle of a video of 300 frames, a key frame each
+                                                     48: milliseconds, and milliseconds of the processor; also by
+                                                     torchcodec, where it is installed
 
 A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What
 a package does not have is left out of its column. `--clips` keeps the clips, so that a machine without `av` can do with
@@ -42,10 +46,12 @@ CODECS = {
     "AV1": ("libsvtav1", "mp4", {"crf": "35", "preset": "10"}),
 }
 LENGTH, SIDE = 16, 224
+SEEK_FRAMES, SEEK_GROUP, SOUGHT = 300, 48, 170
 
 
-def clip(codec, height, frames, **changed):
-    """A landscape of soft patches that moves, with noise. `changed`: options of the encoder."""
+def clip(codec, height, frames, group=LENGTH, **changed):
+    """A landscape of soft patches that moves, with noise; a key frame each `group` frames. `changed`: options of the
+    encoder."""
     import av
 
     encoder, container, options = CODECS[codec]
@@ -61,7 +67,7 @@ def clip(codec, height, frames, **changed):
         stream = file.add_stream(encoder, rate=25, options=dict(options))
         stream.width, stream.height = width, height
         stream.pix_fmt = "yuvj420p" if codec == "Motion JPEG" else "yuv420p"
-        stream.gop_size = LENGTH
+        stream.gop_size = group
         for i in range(frames):
             pixels = np.ascontiguousarray(scene[i % 64 : i % 64 + height, 2 * i % 64 : 2 * i % 64 + width])
             frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(format=stream.pix_fmt)
@@ -85,14 +91,14 @@ class Setting:
         return [LENGTH * i % (self.frames - LENGTH + 1) for i in range(self.batch)]
 
 
-def kept_clip(folder, codec, height, frames):
+def kept_clip(folder, codec, height, frames, group=LENGTH):
     """The clip in `folder`, where it is made if it is not there."""
     if folder is None:
-        return clip(codec, height, frames)
-    path = folder / f"{codec.replace(' ', '-')}-{height}-{frames}"
+        return clip(codec, height, frames, group)
+    path = folder / f"{codec.replace(' ', '-')}-{height}-{frames}{'' if group == LENGTH else f'-{group}'}"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(clip(codec, height, frames).tobytes())
+        path.write_bytes(clip(codec, height, frames, group).tobytes())
     return np.frombuffer(path.read_bytes(), np.uint8)
 
 
@@ -153,6 +159,76 @@ def rate(run, repeats, setting):
     return setting.batch * LENGTH / middle
 
 
+def seek_gesso(file, threads):
+    """A function that gives one frame of a file, which is opened each time."""
+    from gesso import Pipeline, fn, types
+
+    pipe = Pipeline(1, threads, None, prefetch_queue_depth=1)
+    with pipe:
+        videos = fn.external_source(source=lambda: [file], dtype=types.UINT8, ndim=1)
+        pipe.set_outputs(fn.decoders.video(videos, start_frame=SOUGHT, sequence_length=1))
+    pipe.build()
+    return lambda: np.asarray(pipe.run()[0].at(0))[0]
+
+
+def seek_ffmpeg(file, threads):
+    """The same by FFmpeg: from the key frame on, and only the frame that is wanted becomes RGB."""
+    import av
+
+    data = bytes(file)
+
+    def run():
+        with av.open(io.BytesIO(data)) as opened:
+            stream = opened.streams.video[0]
+            stream.codec_context.thread_count = threads
+            stream.codec_context.thread_type = "AUTO"
+            opened.seek(int(SOUGHT / 25 / stream.time_base), stream=stream)
+            for frame in opened.decode(stream):
+                if frame.time * 25 + 0.5 >= SOUGHT:
+                    return frame.to_ndarray(format="rgb24")
+        raise RuntimeError("a clip that is too short")
+
+    return run
+
+
+def seek_torchcodec(file, threads):
+    """The same by torchcodec."""
+    from torchcodec.decoders import VideoDecoder
+
+    data = bytes(file)
+
+    def run():
+        decoder = VideoDecoder(data, num_ffmpeg_threads=threads, seek_mode="approximate", dimension_order="NHWC")
+        return decoder.get_frame_played_at(SOUGHT / 25 + 0.01).data.numpy()
+
+    return run
+
+
+def seek(arguments):
+    """Prints how long one frame in the middle takes."""
+    makers = {"Gesso": seek_gesso, "FFmpeg": seek_ffmpeg, "torchcodec": seek_torchcodec}
+    print(f"{'ms (of the processor)':<24}" + "".join(f"{name:>18}" for name in makers))
+    for height in arguments.sizes:
+        for codec in arguments.codecs:
+            file = kept_clip(arguments.clips, codec, height, SEEK_FRAMES, SEEK_GROUP)
+            cells = []
+            for name, make in makers.items():
+                try:
+                    run = make(file, arguments.threads)
+                    run()
+                    taken = []
+                    for _ in range(arguments.repeats):
+                        began, of_processor = time.perf_counter(), time.process_time()
+                        run()
+                        taken.append((time.perf_counter() - began, time.process_time() - of_processor))
+                    wall, processor = (statistics.median(times) * 1e3 for times in zip(*taken, strict=True))
+                    cells.append(f"{wall:.1f} ({processor:.1f})")
+                except (ImportError, RuntimeError) as error:
+                    print(f"{name}, {height}p {codec}: {str(error).splitlines()[0]}", file=sys.stderr)
+                    cells.append("-")
+            print(f"{height}p {codec:<18}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
 def long_clips(folder, height, minutes):
     """A video of ten seconds in little data, and one of so many minutes."""
     found = []
@@ -183,7 +259,10 @@ def main():
     parser.add_argument("--clips", type=Path, metavar="FOLDER")
     parser.add_argument("--minutes", type=int)
     parser.add_argument("--server", action="store_true")
+    parser.add_argument("--seek", action="store_true")
     arguments = parser.parse_args()
+    if arguments.seek:
+        return seek(arguments)
     if arguments.minutes:
         short, long = long_clips(arguments.clips, arguments.sizes[0], arguments.minutes)
         return long_video.measure(short, long, arguments.gpu, arguments.server)

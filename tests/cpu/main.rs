@@ -34,3 +34,4 @@ mod turned;
 mod video;
 mod video_ffmpeg;
 mod video_limits;
+mod video_spare;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::faults;
 use apart::Apart;
 
-pub(super) use sequence::{Part, Sequence, parts, still_sequence};
+pub(super) use sequence::{Part, Sequence, is_spare, parts, still_sequence};
 
 /// Matrices by their numbers in ISO/IEC 23091-2: none, as the planes are green, blue and red; and not said.
 pub(super) const IDENTITY: u8 = 0;

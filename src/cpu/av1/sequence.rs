@@ -10,6 +10,15 @@ use crate::error::{Error, Result};
 const SEQUENCE_HEADER: u8 = 1;
 const FRAME_HEADER: u8 = 3;
 const FRAME: u8 = 6;
+/// Others, which say nothing of later frames.
+const DELIMITER: u8 = 2;
+const TILES: u8 = 4;
+const METADATA: u8 = 5;
+const REPEATED_HEADER: u8 = 7;
+const PADDING: u8 = 15;
+
+/// The kind of frames that are made of others.
+const MADE_OF_OTHERS: u32 = 1;
 
 /// Bytes of a unit's length, at most: seven bits in each.
 const LENGTH_BYTES: u32 = 8;
@@ -29,6 +38,26 @@ pub(in crate::cpu) struct Sequence {
     pub(in crate::cpu) full_range: bool,
     /// Bytes of two pixels, in all planes; no fewer than there are.
     pub(in crate::cpu) two_pixels: usize,
+    /// How headers of frames are read; `None` where that is not known.
+    frames: Option<FrameHeaders>,
+}
+
+/// What the headers of frames hold that the sequence header says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct FrameHeaders {
+    /// Bits of a frame's number.
+    number_bits: usize,
+    /// Whether frames say themselves if they may show screens, else if they do; the same of whole vectors of motion.
+    screens: Choice,
+    whole: Choice,
+    order_bits: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Choice {
+    /// Each frame makes it.
+    OfFrames,
+    Made(bool),
 }
 
 /// A part of a stream that a decoder may be given.
@@ -96,6 +125,47 @@ pub(in crate::cpu) fn still_sequence(stream: &[u8], layers: usize) -> Result<Seq
     sequence.ok_or_else(|| Error::invalid("a picture of AV1 without a sequence header"))
 }
 
+/// Whether nothing is made of the frames of a packet but themselves. `sequence` was said before it.
+pub(in crate::cpu) fn is_spare(packet: &[u8], sequence: &Sequence) -> bool {
+    let Some(headers) = sequence.frames else { return false };
+    let (mut rest, mut frames) = (Bytes(packet), 0);
+    while let Some(head) = rest.0.first() {
+        let in_layers = head & 4 != 0;
+        let Ok((kind, body)) = unit(&mut rest) else { return false };
+        match kind {
+            DELIMITER | REPEATED_HEADER | TILES | METADATA | PADDING if !in_layers => {}
+            FRAME_HEADER | FRAME if !in_layers && headers.keeps_nothing(body).unwrap_or(false) => frames += 1,
+            _ => return false,
+        }
+    }
+    frames > 0
+}
+
+impl FrameHeaders {
+    /// Whether a frame is one that is shown and made of others, and no slot of references gets it (5.9.2).
+    fn keeps_nothing(&self, header: &[u8]) -> Result<bool> {
+        let mut bits = Bits::behind(header, 0);
+        let (is_repeated, kind, is_shown) = (bits.flag()?, bits.read(2)?, bits.flag()?);
+        if is_repeated || kind != MADE_OF_OTHERS || !is_shown {
+            return Ok(false);
+        }
+        let resilient = bits.flag()?;
+        bits.skip(1);
+        let shows_screens = match self.screens {
+            Choice::OfFrames => bits.flag()?,
+            Choice::Made(shows) => shows,
+        };
+        if shows_screens && self.whole == Choice::OfFrames {
+            bits.skip(1);
+        }
+        bits.skip(self.number_bits + 1 + self.order_bits);
+        if !resilient {
+            bits.skip(3);
+        }
+        Ok(bits.read(8)? == 0)
+    }
+}
+
 /// The next unit: its type, and what is in it.
 fn unit<'a>(rest: &mut Bytes<'a>) -> Result<(u8, &'a [u8])> {
     let head = rest.u8()?;
@@ -123,28 +193,27 @@ fn header(bytes: &[u8]) -> Result<Sequence> {
     let profile = bits.read(3)?;
     bits.skip(1);
     let reduced = bits.flag()?;
-    if reduced {
+    let has_model = if reduced {
         bits.skip(5);
+        false
     } else {
-        skip_times_and_levels(&mut bits)?;
-    }
+        skip_times_and_levels(&mut bits)?
+    };
     let (width_bits, height_bits) = (bits.read(4)? as usize + 1, bits.read(4)? as usize + 1);
     let size = [bits.read(width_bits)? as usize + 1, bits.read(height_bits)? as usize + 1];
-    if !reduced && bits.flag()? {
-        // Lengths of frames' numbers.
-        bits.skip(7);
-    }
+    // Lengths of differences of frames' numbers, and by how much more those are.
+    let number_bits =
+        if !reduced && bits.flag()? { bits.read(4)? as usize + bits.read(3)? as usize + 3 } else { 0 };
     bits.skip(3);
-    if !reduced {
-        skip_tools(&mut bits)?;
-    }
+    // Where there is a model of a decoder, frames say more of it.
+    let frames = if reduced { None } else { Some(tools(number_bits, &mut bits)?).filter(|_| !has_model) };
     bits.skip(3);
     let Colors { matrix, full_range, two_pixels } = colors(profile, &mut bits)?;
-    Ok(Sequence { size, matrix, full_range, two_pixels })
+    Ok(Sequence { size, matrix, full_range, two_pixels, frames })
 }
 
-/// Skips when frames are shown, and how fast a decoder must be.
-fn skip_times_and_levels(bits: &mut Bits<'_>) -> Result<()> {
+/// Skips when frames are shown, and how fast a decoder must be: whether there is a model of one.
+fn skip_times_and_levels(bits: &mut Bits<'_>) -> Result<bool> {
     let mut delay_bits = None;
     if bits.flag()? {
         bits.skip(64);
@@ -176,24 +245,21 @@ fn skip_times_and_levels(bits: &mut Bits<'_>) -> Result<()> {
             bits.skip(4);
         }
     }
-    Ok(())
+    Ok(delay_bits.is_some())
 }
 
-/// Skips which ways of prediction are used.
-fn skip_tools(bits: &mut Bits<'_>) -> Result<()> {
+/// Reads which ways of prediction are used, as far as headers of frames depend on it.
+fn tools(number_bits: usize, bits: &mut Bits<'_>) -> Result<FrameHeaders> {
     bits.skip(4);
     let ordered = bits.flag()?;
     if ordered {
         bits.skip(2);
     }
-    let may_be_screens = bits.flag()? || bits.flag()?;
-    if may_be_screens && !bits.flag()? {
-        bits.skip(1);
-    }
-    if ordered {
-        bits.skip(3);
-    }
-    Ok(())
+    let mut choice = || Ok(if bits.flag()? { Choice::OfFrames } else { Choice::Made(bits.flag()?) });
+    let screens: Choice = choice()?;
+    let whole = if screens == Choice::Made(false) { Choice::OfFrames } else { choice()? };
+    let order_bits = if ordered { bits.read(3)? as usize + 1 } else { 0 };
+    Ok(FrameHeaders { number_bits, screens, whole, order_bits })
 }
 
 /// What samples mean, and how many there are.
@@ -248,21 +314,44 @@ mod tests {
             |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat(), 1).unwrap();
         assert_eq!(
             read([1, 13, 6], 1),
-            Sequence { size: [64; 2], matrix: 6, full_range: true, two_pixels: 6 }
+            Sequence { size: [64; 2], matrix: 6, full_range: true, two_pixels: 6, frames: None }
         );
         assert_eq!(
             read([1, 13, 6], 0),
-            Sequence { size: [64; 2], matrix: 6, full_range: false, two_pixels: 6 }
+            Sequence { size: [64; 2], matrix: 6, full_range: false, two_pixels: 6, frames: None }
         );
         assert_eq!(
             read([1, 13, 3], 0),
-            Sequence { size: [64; 2], matrix: 3, full_range: false, two_pixels: 6 }
+            Sequence { size: [64; 2], matrix: 3, full_range: false, two_pixels: 6, frames: None }
         );
         // No bit says the range.
         assert_eq!(
             read([1, 13, 0], 0),
-            Sequence { size: [64; 2], matrix: 0, full_range: true, two_pixels: 6 }
+            Sequence { size: [64; 2], matrix: 0, full_range: true, two_pixels: 6, frames: None }
         );
+    }
+
+    #[test]
+    fn frames_that_no_slot_gets_are_spare() {
+        let screens = Choice::Made(false);
+        let frames = Some(FrameHeaders { number_bits: 0, screens, whole: Choice::OfFrames, order_bits: 7 });
+        let sequence = Sequence { size: [64; 2], matrix: 2, full_range: false, two_pixels: 3, frames };
+        // Shown before; kind; shown; resilient, probabilities, size; order; the reference for probabilities; slots.
+        let frame = |kind: &str, shown: &str, slots: u8| {
+            let bits = format!("0{kind}{shown}0000101010111{slots:08b}000000000");
+            let bytes = (0..bits.len() / 8).map(|at| u8::from_str_radix(&bits[8 * at..][..8], 2).unwrap());
+            [vec![0x32, 4], bytes.collect()].concat()
+        };
+        let of = |units: &[Vec<u8>]| is_spare(&units.concat(), &sequence);
+        let (spare, kept) = (frame("01", "1", 0), frame("01", "1", 2));
+        assert!(of(&[vec![0x12, 0], spare.clone()]));
+        assert!(of(&[spare.clone(), spare.clone()]));
+        assert!(!of(&[spare.clone(), kept.clone()]) && !of(&[kept]) && !of(&[]));
+        assert!(!of(&[frame("00", "1", 0)]) && !of(&[frame("01", "0", 0)]));
+        // A sequence that begins, a unit of a layer, one that is cut off.
+        assert!(!of(&[stream([2; 3], 0), spare.clone()]));
+        assert!(!of(&[vec![0x36, 0, 4], spare[2..].to_vec()]) && !of(&[spare[..4].to_vec()]));
+        assert!(!is_spare(&spare, &Sequence { frames: None, ..sequence }));
     }
 
     #[test]

@@ -122,6 +122,10 @@ impl VideoDecoder for Decoder {
         Ok(())
     }
 
+    fn passes_over(&mut self, packet: &[u8]) -> bool {
+        self.sequence.is_some_and(|sequence| av1::is_spare(packet, &sequence))
+    }
+
     fn finish(&mut self) -> Result<()> {
         let matrix = self.matrix();
         let Self { inner, ready, .. } = self;
