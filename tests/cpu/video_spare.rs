@@ -59,7 +59,7 @@ fn damage_in_a_frame_that_is_passed_over_is_no_error() {
         let same =
             |&frame: &usize| one(&damaged, frame).is_ok_and(|found| found == one(&file, frame).unwrap());
         let intact = (0..frames).filter(same).count();
-        assert!(spares > 1 && intact >= frames - spares, "{name}: {intact} of {frames}, {spares} damaged");
+        assert!(spares > 0 && intact >= frames - spares, "{name}: {intact} of {frames}, {spares} damaged");
     }
 }
 
