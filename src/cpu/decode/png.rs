@@ -1,4 +1,9 @@
-//! PNG: header, EXIF and pixels by crate `image`. It must not know other formats.
+//! PNG: header, EXIF and pixels, by crate `image` where [`strips`] does not decode them. It must not know other formats.
+
+#[cfg(target_arch = "x86_64")]
+mod staggered;
+mod strips;
+mod unfilter;
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -208,13 +213,17 @@ pub(super) fn animation(bytes: &[u8], watch: &Watch<'_>, take: &mut Take<'_>) ->
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-    if !chunks(bytes)?.complete {
+    let found = chunks(bytes)?;
+    if !found.complete {
         return Err(Error::invalid(format!(
             "truncated: the input of {} bytes ends before chunk `IEND`",
             bytes.len()
         )));
     }
-    let decoder = PngDecoder::with_limits(Watched::new(bytes, job.conditions.watch), scratch_limits())
-        .map_err(failed)?;
-    read_pixels(decoder, Luma::Png, job, out)
+    let watch = job.conditions.watch;
+    let library = PngDecoder::with_limits(Watched::new(bytes, watch), scratch_limits()).map_err(failed)?;
+    if found.told.is_some() || found.frames > 0 {
+        return read_pixels(library, Luma::Png, job, out);
+    }
+    read_pixels(strips::Decoder { library, bytes, watch }, Luma::Png, job, out)
 }
