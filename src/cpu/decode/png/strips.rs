@@ -55,11 +55,30 @@ impl ImageDecoder for Decoder<'_> {
     }
 }
 
+/// What the first chunk says.
+pub(super) struct Header {
+    width: usize,
+    height: usize,
+    /// The type of colour, by its number in files.
+    coded: u8,
+}
+
+/// The header of a file that may be of the usual kind.
+pub(super) fn usual(bytes: &[u8]) -> Option<Header> {
+    match bytes.get(SIGNATURE_BYTES + 8..)?.first_chunk()? {
+        &[w3, w2, w1, w0, h3, h2, h1, h0, 8, coded @ (0 | 2 | 4 | 6), 0, 0, 0] => Some(Header {
+            width: u32::from_be_bytes([w3, w2, w1, w0]) as usize,
+            height: u32::from_be_bytes([h3, h2, h1, h0]) as usize,
+            coded,
+        }),
+        _ => None,
+    }
+}
+
 /// Decodes a file whose chunks in front of the pixels the library has read; `color` is what it found there. `None` when
 /// the file is not of the usual kind, something is wrong with it, or nobody waits: `out` holds anything then.
 fn decode(bytes: &[u8], color: ColorType, watch: &Watch<'_>, out: &mut [u8]) -> Option<()> {
-    let start = bytes.get(SIGNATURE_BYTES + 8..)?.first_chunk()?;
-    let &[w3, w2, w1, w0, h3, h2, h1, h0, 8, coded, 0, 0, 0] = start else { return None };
+    let Header { width, height, coded } = usual(bytes)?;
     // With chunk `tRNS` the library has another type of colour than the file.
     let (channels, unfilter) = match (coded, color) {
         (0, ColorType::L8) => (1, unfilter::<1> as fn(&[u8], &mut [u8], usize) -> bool),
@@ -68,8 +87,7 @@ fn decode(bytes: &[u8], color: ColorType, watch: &Watch<'_>, out: &mut [u8]) -> 
         (6, ColorType::Rgba8) => (4, unfilter::<4> as _),
         _ => return None,
     };
-    let stride = (u32::from_be_bytes([w3, w2, w1, w0]) as usize).checked_mul(channels)?;
-    let height = u32::from_be_bytes([h3, h2, h1, h0]) as usize;
+    let stride = width.checked_mul(channels)?;
     if stride == 0 || stride > MAX_STRIDE || stride.checked_mul(height) != Some(out.len()) {
         return None;
     }
