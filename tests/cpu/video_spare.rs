@@ -37,7 +37,7 @@ fn is_spare_h264(head: u8) -> bool {
 
 fn is_spare_h265(head: u8) -> bool {
     let kind = head >> 1 & 0x3F;
-    kind < 16 && kind % 2 == 0
+    kind < 16 && kind.is_multiple_of(2)
 }
 
 #[test]

@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn four_rows_are_those_of_one_by_one() {
         for channels in [3, 4] {
-            check(channels, |i| (i * 7_919 >> 3) as u8);
+            check(channels, |i| ((i * 7_919) >> 3) as u8);
             check(channels, |i| (i * 7_919) as i16);
             check(channels, |i| (i as f32).sin());
         }
