@@ -70,5 +70,3 @@ def test_the_same_failures(seed):
     asked, made = frames(rng), arguments(rng)
     fused, apart = (answer(file, asked, made, seen) for seen in (False, True))
     same(fused, apart, f"{asked} {made}")
-
-
