@@ -44,8 +44,8 @@ pub(super) fn room<S>(pixels: usize) -> usize {
     pixels.saturating_mul(size_of::<Pixels<S>>() + widened).div_ceil(size_of::<u64>())
 }
 
-/// Resamples `rows`, whose first pixels are source coordinate `offset` of `axis`, to `out`: a row of output pixels after
-/// the other, `stride` elements apart. `between` is memory of [`room`].
+/// Resamples `rows`, whose first pixels are source coordinate `offset` of `axis`, to `out`: a row of output pixels
+/// after the other, `stride` elements apart. `between` is memory of [`room`].
 ///
 /// # Panics
 /// When a slice is too short.

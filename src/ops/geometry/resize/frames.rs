@@ -1,5 +1,5 @@
-//! The resize of a sequence whose frames come one by one, each perhaps row by row: what [`Job::run`] makes of all of them.
-//! It must not know who makes frames.
+//! The resize of a sequence whose frames come one by one, each perhaps row by row: what [`Job::run`] makes of all of
+//! them. It must not know who makes frames.
 
 use super::{Job, Scratch};
 use crate::cpu::resample::{Output, Plan};
@@ -51,8 +51,8 @@ impl<'a> FrameResize<'a> {
         Ok(self.shapes[1].volume()? * self.dtype.size())
     }
 
-    /// Resizes a frame of bytes whose rows `make` makes from the top. False: it did not, or they cannot come one by one;
-    /// then `out` holds anything.
+    /// Resizes a frame of bytes whose rows `make` makes from the top. False: it did not, or they cannot come one by
+    /// one; then `out` holds anything.
     ///
     /// # Errors
     /// Those of `make`; internal, when `out` does not have the planned size.
