@@ -120,8 +120,10 @@ fn filtered<const N: usize>(
     is_linear: bool,
 ) {
     let stride = to.first().map_or(0, |plane| plane.width);
-    let mut to = to.map(|plane| plane.samples.get_mut(y * stride + x..).unwrap_or_default());
+    let to = to.map(|plane| plane.samples.get_mut(y * stride + x..).unwrap_or_default());
     let (across, down) = ((vector.x & 7) as usize, (vector.y & 7) as usize);
+    #[cfg(target_arch = "x86_64")]
+    let mut to = to;
     #[cfg(target_arch = "x86_64")]
     if !is_linear && by_vectors(&mut to, from, width, side, [across, down], stride) {
         return;
