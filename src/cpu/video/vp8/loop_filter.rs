@@ -6,6 +6,7 @@ use multiversion::multiversion;
 use super::frame::{Frame, Plane};
 use super::header::{Filter, Segments};
 use super::macroblock::{Luma, Macroblock};
+use super::simple_filter;
 #[cfg(target_arch = "x86_64")]
 use super::vector::{Avx2, edges};
 
@@ -48,10 +49,10 @@ impl Strength {
 
 /// Differences up to which edges are taken for ones that coding made.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+pub(super) struct Limits {
     /// Across an edge of macroblocks, and one inside.
-    outer: i16,
-    inner: i16,
+    pub(super) outer: i16,
+    pub(super) inner: i16,
     /// Between two samples on one side.
     interior: i16,
     /// Beyond this one between the two samples at the edge it is a sharp one.
@@ -84,7 +85,7 @@ pub(super) fn row(frame: &mut Frame, row: usize, strengths: &[Strength], filter:
     for (column, strength) in strengths.iter().enumerate().filter(|(_, strength)| strength.level > 0) {
         let limits = Limits::new(strength.level, filter.sharpness, is_key);
         if filter.is_simple {
-            simple(&mut frame.planes[0], column, row, limits, strength.has_inner);
+            simple_filter::macroblock(&mut frame.planes[0], column, row, limits, strength.has_inner);
             continue;
         }
         #[cfg(target_arch = "x86_64")]
@@ -325,51 +326,6 @@ fn filtered(lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
         lanes[2..6].copy_from_slice(&made[1..5]);
     }
     true
-}
-
-/// The simple filter, of luma alone.
-fn simple(luma: &mut Plane, column: usize, row: usize, limits: Limits, has_inner: bool) {
-    let width = luma.width;
-    let at = row * 16 * width + column * 16;
-    let inner = if has_inner { &[4, 8, 12][..] } else { &[] };
-    let edges = |is_first: bool| (!is_first).then_some(0).into_iter().chain(inner.iter().copied());
-    for x in edges(column == 0) {
-        let limit = if x == 0 { limits.outer } else { limits.inner };
-        let Some(samples) = luma.samples.get_mut(at + x - 2..) else { return };
-        let mut lanes = [[0; 16]; 4];
-        for (i, row) in samples.chunks(width).take(16).enumerate() {
-            (0..4).for_each(|lane| lanes[lane][i] = row[lane]);
-        }
-        simply_filtered(&mut lanes, limit);
-        for (i, row) in samples.chunks_mut(width).take(16).enumerate() {
-            (1..3).for_each(|lane| row[lane] = lanes[lane][i]);
-        }
-    }
-    for y in edges(row == 0) {
-        let limit = if y == 0 { limits.outer } else { limits.inner };
-        let Some(samples) = luma.samples.get_mut(at + y * width - 2 * width..) else { return };
-        let mut lanes = [[0; 16]; 4];
-        for (lane, row) in lanes.iter_mut().zip(samples.chunks(width)) {
-            lane.copy_from_slice(&row[..16]);
-        }
-        simply_filtered(&mut lanes, limit);
-        for (lane, row) in lanes.iter().zip(samples.chunks_mut(width)).skip(1).take(2) {
-            row[..16].copy_from_slice(lane);
-        }
-    }
-}
-
-#[multiversion(targets("x86_64+avx+avx2"))]
-fn simply_filtered(lanes: &mut [[u8; 16]; 4], limit: i16) {
-    let clipped = |value: i16| value.clamp(-128, 127);
-    let [p1, p0, q0, q1] = *lanes;
-    for i in 0..16 {
-        let [a1, a0, b0, b1] = [i16::from(p1[i]), i16::from(p0[i]), i16::from(q0[i]), i16::from(q1[i])];
-        let soft = -i16::from(2 * (a0 - b0).abs() + (a1 - b1).abs() / 2 <= limit);
-        let change = clipped(clipped(a1 - b1) + 3 * (b0 - a0)) & soft;
-        lanes[1][i] = (a0 + (clipped(change + 3) >> 3)).clamp(0, 255) as u8;
-        lanes[2][i] = (b0 - (clipped(change + 4) >> 3)).clamp(0, 255) as u8;
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod macroblock;
 mod modes;
 mod motion;
 mod reconstruct;
+mod simple_filter;
 mod tables;
 mod tokens;
 mod transform;

@@ -55,8 +55,8 @@ fn transposed(rows: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
     [0, 1, 2, 3].map(|i| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]])
 }
 
-/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with sample `at` and whose rows are `stride`
-/// apart; `end` is the place behind its last coefficient.
+/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with sample `at` and whose rows are
+/// `stride` apart; `end` is the place behind its last coefficient.
 pub(super) fn add(samples: &mut [u8], at: usize, stride: usize, block: &[i16; 16], end: u8) {
     if end == 0 {
         return;

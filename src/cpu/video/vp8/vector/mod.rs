@@ -47,8 +47,8 @@ impl<'a, const ROWS: usize, const BYTES: usize> Area<'a, ROWS, BYTES> {
     fn row(&mut self, y: usize) -> &mut [u8; BYTES] {
         assert!(y < ROWS, "a row of the area");
         let row: *mut [u8; BYTES] = self.samples.as_mut_ptr().wrapping_add(y * self.stride).cast();
-        // SAFETY: `new` found BYTES bytes from `(ROWS - 1) * stride` on in the samples, and `y` is at most ROWS - 1; the
-        // samples are borrowed as long as the row.
+        // SAFETY: `new` found BYTES bytes from `(ROWS - 1) * stride` on in the samples, and `y` is at most ROWS - 1;
+        // the samples are borrowed as long as the row.
         unsafe { &mut *row }
     }
 }
