@@ -1,4 +1,4 @@
-//! PNG: header, EXIF and pixels, by crate `image` where [`strips`] does not decode them. It must not know other formats.
+//! PNG: header, EXIF and pixels, by crate `image` where `strips` does not decode them. It must not know other formats.
 
 #[cfg(target_arch = "x86_64")]
 mod staggered;

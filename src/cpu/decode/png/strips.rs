@@ -1,6 +1,6 @@
-//! PNG files of the usual kind: 8 bits, without a palette, not interlaced, not animated. They are inflated strip by strip,
-//! and rows are unfiltered straight to where pixels go, which takes less than half of the library's time. All else,
-//! and all that is not as it should be, is the library's: it has the last word on what a file is.
+//! PNG files of the usual kind: 8 bits, without a palette, not interlaced, not animated. They are inflated strip by
+//! strip, and rows are unfiltered straight to where pixels go, which is faster than the library. All else, and all that
+//! is not as it should be, is the library's: it has the last word on what a file is.
 
 use flate2::Crc;
 use image::codecs::png::PngDecoder;
