@@ -236,10 +236,9 @@ impl<'a> Batch<'a> {
                     let own = segments.by_ref().take(pass.segments() as usize);
                     bits.push(own.map(|segment| u64::from(segment.bits)).sum());
                 }
-                passes = in_turn(passes, &bits);
                 let (first, count) = (number(self.passes.len())?, number(passes.len())?);
                 self.progressive.push(Work::new(number(self.images.len())?, (first, count)));
-                self.passes.extend(passes);
+                self.passes.extend(in_turn(&passes, &bits));
                 self.segments.extend(scan.segments());
             }
             for &segment in scan.segments().iter().filter(|_| !is_progressive) {

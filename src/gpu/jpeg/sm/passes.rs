@@ -68,7 +68,7 @@ impl Pass {
 /// Puts the scans of an image into the order in which warps take them, where these are fewer: `bits` are those of their
 /// data. First come the scans of the component that has most, as each of its scans follows another and all of them take
 /// longest; DC values come last. A scan stays behind those that it waits for.
-pub(super) fn in_turn(passes: Vec<Pass>, bits: &[u64]) -> Vec<Pass> {
+pub(super) fn in_turn(passes: &[Pass], bits: &[u64]) -> Vec<Pass> {
     let weight = |components: u32| -> u64 {
         let scans = passes.iter().zip(bits);
         scans.filter(|(pass, _)| pass.first > 0 && pass.components == components).map(|(_, bits)| bits).sum()
@@ -102,7 +102,7 @@ mod tests {
         let pass =
             |components, first, waits| Pass { components, first, waits, ..bytemuck::Zeroable::zeroed() };
         // DC values, a band of Y, one of Cr, a further bit of DC, of Y, of Cr.
-        let passes = vec![
+        let passes = [
             pass(7, 0, 0),
             pass(1, 1, 0),
             pass(4, 1, 0),
@@ -110,7 +110,7 @@ mod tests {
             pass(1, 1, 1 << 1),
             pass(4, 1, 1 << 2),
         ];
-        let taken = in_turn(passes, &[900, 10, 50, 900, 70, 20]);
+        let taken = in_turn(&passes, &[900, 10, 50, 900, 70, 20]);
         let shown: Vec<_> = taken.iter().map(|pass| (pass.components, pass.first, pass.waits)).collect();
         assert_eq!(shown, [(1, 1, 0), (1, 1, 1), (4, 1, 0), (4, 1, 1 << 2), (7, 0, 0), (7, 0, 1 << 4)]);
     }
