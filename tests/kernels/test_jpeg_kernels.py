@@ -31,6 +31,7 @@ HEADERS = [
     "shared.cuh",
     "colors.cuh",
     "jpeg.cuh",
+    "jpeg_blocks.cuh",
     "jpeg_codes.cuh",
     "jpeg_scan.cuh",
     "jpeg_transform.cuh",

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, damaged};
-use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes, TakeRow};
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use frame::Frame;
@@ -213,15 +213,24 @@ impl Picture for Decoded {
     }
 
     fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
-        let [width, height] = self.size;
-        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread: true };
-        yuv::to_rgb(
-            self.frame.as_ref(),
-            layout,
-            Color { matrix: Matrix::BT601, full_range: self.full_range },
-            out,
-        );
+        yuv::to_rgb(self.frame.as_ref(), self.layout(), self.color(), out);
         Ok(())
+    }
+
+    fn write_rows(&self, take: &mut TakeRow<'_>) -> Result<bool> {
+        yuv::to_rows(self.frame.as_ref(), self.layout(), self.color(), take);
+        Ok(true)
+    }
+}
+
+impl Decoded {
+    fn layout(&self) -> Layout {
+        let [width, height] = self.size;
+        Layout { width, height, depth: 8, halved: Some([1, 1]), spread: true }
+    }
+
+    fn color(&self) -> Color {
+        Color { matrix: Matrix::BT601, full_range: self.full_range }
     }
 }
 
