@@ -46,21 +46,14 @@ impl Batch<'_, '_, '_> {
         if several {
             memory = self.scratch(cx, &groups, sides)?;
         }
-        // Engines have theirs with the first, and threads, which finish with them. Else the device has all that is for
-        // it before threads begin with the rest.
-        let tasks = std::mem::take(&mut self.tasks);
-        let are_behind = !self.threads.is_empty() && tasks.is_empty() && !on_sms.is_empty();
-        if are_behind && !several {
-            self.make_room(cx, &groups)?;
-        }
-        let threads = if are_behind { Vec::new() } else { std::mem::take(&mut self.threads) };
-        let mut others = Some((tasks, threads));
+        let mut others = Some((std::mem::take(&mut self.tasks), std::mem::take(&mut self.threads)));
         for (number, images) in groups.into_iter().enumerate() {
             let side = number % sides;
             let bytes = bytes_of(images, &self.device.finish, Extent::Window);
             let pixels = memory_of(bytes, |bytes| memory.pixels(cx.recorder, side, bytes))?;
             let homes = homes(images, &self.device.finish, Extent::Window, pixels.as_ref())?;
             let images: Vec<_> = images.iter().copied().zip(homes).collect();
+            // Engines and threads have theirs with the first.
             let (engines, threads) = others.take().unwrap_or_default();
             let group = Group::new(Shares { engines: &engines, sms: &images, threads: &threads })?;
             let made = group.decode(self.device, self.host, cx, self.unread.as_mut())?;
@@ -102,15 +95,6 @@ impl Batch<'_, '_, '_> {
             }
         }
         cx.recorder.join();
-        if are_behind {
-            if let Some(unread) = &mut self.unread {
-                unread.read(cx)?;
-            }
-            cx.recorder.start()?;
-            let threads = std::mem::take(&mut self.threads);
-            let group = Group::new(Shares { threads: &threads, ..Shares::default() })?;
-            group.decode(self.device, self.host, cx, self.unread.as_mut())?;
-        }
         Ok(())
     }
 
@@ -123,16 +107,11 @@ impl Batch<'_, '_, '_> {
         });
         let pixels = most(&|group| bytes_of(group, &self.device.finish, Extent::Window));
         let memory = Scratch::reserve(cx.recorder, sides, own.unwrap_or(0), pixels.unwrap_or(0))?;
-        self.make_room(cx, groups)?;
-        Ok(memory)
-    }
-
-    /// Room in the slab for all groups and what threads decode.
-    fn make_room(&self, cx: &mut GpuCx<'_>, groups: &[&[&Image<'_>]]) -> Result<()> {
         let planned = groups.iter().copied().flatten().filter_map(|image| image.planned.as_ref());
         let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
         let decoded = self.threads.iter().map(|image| image.bytes + ALIGNMENT);
-        cx.recorder.make_room(own.chain(decoded).sum())
+        cx.recorder.make_room(own.chain(decoded).sum())?;
+        Ok(memory)
     }
 }
 
