@@ -1,5 +1,6 @@
 //! PNG: header, EXIF and pixels, by crate `image` where `strips` does not decode them. It must not know other formats.
 
+mod filter;
 #[cfg(target_arch = "x86_64")]
 mod staggered;
 mod strips;
@@ -227,5 +228,6 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     if found.told.is_some() || found.frames > 0 {
         return read_pixels(library, Luma::Png, job, out);
     }
-    read_pixels(strips::Decoder { library, bytes, watch }, Luma::Png, job, out)
+    let scratch = strips::Scratch::new(bytes)?;
+    read_pixels(strips::Decoder { library, bytes, watch, scratch }, Luma::Png, job, out)
 }

@@ -17,7 +17,7 @@
 
 use std::arch::x86_64::*;
 
-use super::unfilter::Filter;
+use super::filter::Filter;
 
 /// The most rows that are made at a time.
 pub(super) const MOST: usize = 2 * ROWS;

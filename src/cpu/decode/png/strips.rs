@@ -10,6 +10,7 @@ use super::SIGNATURE_BYTES;
 use super::unfilter::unfilter;
 use crate::cpu::decode::watched::Watched;
 use crate::deadline::Watch;
+use crate::error::Result;
 use crate::memory::zeroed;
 
 /// Bytes that were inflated last and may come again.
@@ -32,6 +33,24 @@ pub(super) struct Decoder<'a> {
     pub(super) library: PngDecoder<Watched<'a>>,
     pub(super) bytes: &'a [u8],
     pub(super) watch: &'a Watch<'a>,
+    pub(super) scratch: Scratch,
+}
+
+/// Memory for a file of the usual kind; none for others.
+pub(super) struct Scratch {
+    /// What is inflated.
+    inflated: Vec<u8>,
+    /// Zeros, and the first row.
+    first: Vec<u8>,
+}
+
+impl Scratch {
+    /// # Errors
+    /// When there is no memory.
+    pub(super) fn new(bytes: &[u8]) -> Result<Self> {
+        let [inflated, first] = usual(bytes).and_then(|header| header.scratch()).unwrap_or_default();
+        Ok(Self { inflated: zeroed(inflated)?, first: zeroed(first)? })
+    }
 }
 
 impl ImageDecoder for Decoder<'_> {
@@ -44,7 +63,8 @@ impl ImageDecoder for Decoder<'_> {
     }
 
     fn read_image(self, out: &mut [u8]) -> ImageResult<()> {
-        match decode(self.bytes, self.color_type(), self.watch, out) {
+        let color = self.color_type();
+        match decode(self.bytes, color, self.watch, self.scratch, out) {
             Some(()) => Ok(()),
             None => self.library.read_image(out),
         }
@@ -63,6 +83,27 @@ pub(super) struct Header {
     coded: u8,
 }
 
+impl Header {
+    /// Bytes of a row; `None` of rows that are too long, or have none.
+    fn stride(&self) -> Option<usize> {
+        let channels = match self.coded {
+            0 => 1,
+            4 => 2,
+            2 => 3,
+            _ => 4,
+        };
+        self.width.checked_mul(channels).filter(|stride| (1..=MAX_STRIDE).contains(stride))
+    }
+
+    /// Bytes that the members of [`Scratch`] have.
+    fn scratch(&self) -> Option<[usize; 2]> {
+        let stride = self.stride()?;
+        // Room behind the last byte lets the inflater see that it was the last one.
+        let all = self.height.checked_mul(stride + 1)?.checked_add(TOGETHER)?;
+        Some([SCRATCH.min(all), 2 * stride])
+    }
+}
+
 /// The header of a file that may be of the usual kind.
 pub(super) fn usual(bytes: &[u8]) -> Option<Header> {
     match bytes.get(SIGNATURE_BYTES + 8..)?.first_chunk()? {
@@ -77,27 +118,25 @@ pub(super) fn usual(bytes: &[u8]) -> Option<Header> {
 
 /// Decodes a file whose chunks in front of the pixels the library has read; `color` is what it found there. `None` when
 /// the file is not of the usual kind, something is wrong with it, or nobody waits: `out` holds anything then.
-fn decode(bytes: &[u8], color: ColorType, watch: &Watch<'_>, out: &mut [u8]) -> Option<()> {
-    let Header { width, height, coded } = usual(bytes)?;
+fn decode(bytes: &[u8], color: ColorType, watch: &Watch<'_>, scratch: Scratch, out: &mut [u8]) -> Option<()> {
+    let header = usual(bytes)?;
+    let Scratch { inflated: mut scratch, first } = scratch;
     // With chunk `tRNS` the library has another type of colour than the file.
-    let (channels, unfilter) = match (coded, color) {
-        (0, ColorType::L8) => (1, unfilter::<1> as fn(&[u8], &mut [u8], usize) -> bool),
-        (4, ColorType::La8) => (2, unfilter::<2> as _),
-        (2, ColorType::Rgb8) => (3, unfilter::<3> as _),
-        (6, ColorType::Rgba8) => (4, unfilter::<4> as _),
+    let unfilter = match (header.coded, color) {
+        (0, ColorType::L8) => unfilter::<1> as fn(&[u8], &mut [u8], usize) -> bool,
+        (4, ColorType::La8) => unfilter::<2>,
+        (2, ColorType::Rgb8) => unfilter::<3>,
+        (6, ColorType::Rgba8) => unfilter::<4>,
         _ => return None,
     };
-    let stride = width.checked_mul(channels)?;
-    if stride == 0 || stride > MAX_STRIDE || stride.checked_mul(height) != Some(out.len()) {
+    let stride = header.stride()?;
+    if stride.checked_mul(header.height) != Some(out.len()) || first.len() != 2 * stride {
         return None;
     }
-    let mut rows = Rows { out, stride, made: 0, unfilter };
+    let mut rows = Rows { out, first, stride, made: 0, unfilter };
     let mut data = Data::new(bytes)?;
     let mut inflater = fdeflate::Decompressor::new();
     inflater.ignore_adler32(); // as the library
-    // Room behind the last byte lets the inflater see that it was the last one.
-    let all = height.checked_mul(stride + 1)?.checked_add(TOGETHER)?;
-    let mut scratch = zeroed::<u8>(SCRATCH.min(all)).ok()?;
     // What lies between the two was inflated, and is in no row yet.
     let (mut used, mut filled) = (0, 0);
     while !inflater.is_done() {
@@ -123,6 +162,8 @@ fn decode(bytes: &[u8], color: ColorType, watch: &Watch<'_>, out: &mut [u8]) -> 
 /// The rows of the output.
 struct Rows<'a> {
     out: &'a mut [u8],
+    /// Zeros, and room for the first row.
+    first: Vec<u8>,
     stride: usize,
     /// How many were made.
     made: usize,
@@ -144,11 +185,10 @@ impl Rows<'_> {
         if self.made == 0 && count > 0 {
             // Above the first row are zeros.
             let (first, others) = filtered.split_at(self.stride + 1);
-            let mut rows = zeroed::<u8>(2 * self.stride).ok()?;
-            if !(self.unfilter)(first, &mut rows, self.stride) {
+            if !(self.unfilter)(first, &mut self.first, self.stride) {
                 return None;
             }
-            self.out[..self.stride].copy_from_slice(&rows[self.stride..]);
+            self.out[..self.stride].copy_from_slice(&self.first[self.stride..]);
             (filtered, self.made) = (others, 1);
         }
         if !filtered.is_empty() {
@@ -313,8 +353,13 @@ mod tests {
             return None;
         }
         let mut out = vec![0; usize::try_from(alone.total_bytes()).unwrap()];
-        let here = decode(bytes, alone.color_type(), &watch, &mut out).is_some();
-        Some((pixels(alone), pixels(Decoder { library, bytes, watch: &watch }), here))
+        let here =
+            decode(bytes, alone.color_type(), &watch, Scratch::new(bytes).unwrap(), &mut out).is_some();
+        Some((
+            pixels(alone),
+            pixels(Decoder { library, bytes, watch: &watch, scratch: Scratch::new(bytes).unwrap() }),
+            here,
+        ))
     }
 
     #[test]
@@ -366,11 +411,24 @@ mod tests {
         let bytes = file(&mut Random(4), 2, (300, 300), 256);
         let late = || false;
         let (watch, forever) = (Watch::new(&late, None), Watch::forever());
-        assert_eq!(decode(&bytes, ColorType::Rgb8, &watch, &mut vec![0; 270_000]), None);
+        assert_eq!(
+            decode(&bytes, ColorType::Rgb8, &watch, Scratch::new(&bytes).unwrap(), &mut vec![0; 270_000]),
+            None
+        );
         let library = library(&bytes, &watch).unwrap();
-        let error = pixels(Decoder { library, bytes: &bytes, watch: &watch }).unwrap_err();
+        let error =
+            pixels(Decoder { library, bytes: &bytes, watch: &watch, scratch: Scratch::new(&bytes).unwrap() })
+                .unwrap_err();
         assert!(error.contains("nobody waits"), "{error}");
         let library = self::library(&bytes, &forever).unwrap();
-        assert!(pixels(Decoder { library, bytes: &bytes, watch: &forever }).is_ok());
+        assert!(
+            pixels(Decoder {
+                library,
+                bytes: &bytes,
+                watch: &forever,
+                scratch: Scratch::new(&bytes).unwrap()
+            })
+            .is_ok()
+        );
     }
 }

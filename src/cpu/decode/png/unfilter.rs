@@ -1,30 +1,8 @@
 //! From filtered rows of a PNG to its samples: <https://www.w3.org/TR/png-3/#9Filters>. It must not know files.
 
+use super::filter::Filter;
 #[cfg(target_arch = "x86_64")]
 use super::staggered;
-
-/// The filters, by their numbers in files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filter {
-    None,
-    Sub,
-    Up,
-    Average,
-    Paeth,
-}
-
-impl Filter {
-    /// The filter that the first byte of a row says; `None` where there is no such filter.
-    fn numbered(number: u8) -> Option<Self> {
-        [Self::None, Self::Sub, Self::Up, Self::Average, Self::Paeth].get(usize::from(number)).copied()
-    }
-
-    /// Whether a pixel waits for the one to its left.
-    #[cfg(target_arch = "x86_64")]
-    fn waits(self) -> bool {
-        !matches!(self, Self::None | Self::Up)
-    }
-}
 
 /// Makes rows of `stride` bytes, pixels of `N` bytes. `filtered` are their bytes as in the file, the filter in front of
 /// each row; `rows` are the row above, which was made before, and behind it room for the others.

@@ -51,8 +51,8 @@ impl Strength {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Across an edge of macroblocks, and one inside.
-    pub(super) outer: i16,
-    pub(super) inner: i16,
+    outer: i16,
+    inner: i16,
     /// Between two samples on one side.
     interior: i16,
     /// Beyond this one between the two samples at the edge it is a sharp one.
@@ -85,6 +85,7 @@ pub(super) fn row(frame: &mut Frame, row: usize, strengths: &[Strength], filter:
     for (column, strength) in strengths.iter().enumerate().filter(|(_, strength)| strength.level > 0) {
         let limits = Limits::new(strength.level, filter.sharpness, is_key);
         if filter.is_simple {
+            let limits = [limits.outer, limits.inner];
             simple_filter::macroblock(&mut frame.planes[0], column, row, limits, strength.has_inner);
             continue;
         }

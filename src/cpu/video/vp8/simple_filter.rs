@@ -3,16 +3,22 @@
 use multiversion::multiversion;
 
 use super::frame::Plane;
-use super::loop_filter::Limits;
 
-/// Filters one macroblock: its left edge, those inside from left to right, its upper edge, those inside from above.
-pub(super) fn macroblock(luma: &mut Plane, column: usize, row: usize, limits: Limits, has_inner: bool) {
+/// Filters one macroblock: its left edge, those inside from left to right, its upper edge, those inside from above. The
+/// limits are those of its own edges and of those inside.
+pub(super) fn macroblock(
+    luma: &mut Plane,
+    column: usize,
+    row: usize,
+    [outer_limit, inner_limit]: [i16; 2],
+    has_inner: bool,
+) {
     let width = luma.width;
     let at = row * 16 * width + column * 16;
     let inner = if has_inner { &[4, 8, 12][..] } else { &[] };
     let edges = |is_first: bool| (!is_first).then_some(0).into_iter().chain(inner.iter().copied());
     for x in edges(column == 0) {
-        let limit = if x == 0 { limits.outer } else { limits.inner };
+        let limit = if x == 0 { outer_limit } else { inner_limit };
         let Some(samples) = luma.samples.get_mut(at + x - 2..) else { return };
         let mut lanes = [[0; 16]; 4];
         for (i, row) in samples.chunks(width).take(16).enumerate() {
@@ -24,7 +30,7 @@ pub(super) fn macroblock(luma: &mut Plane, column: usize, row: usize, limits: Li
         }
     }
     for y in edges(row == 0) {
-        let limit = if y == 0 { limits.outer } else { limits.inner };
+        let limit = if y == 0 { outer_limit } else { inner_limit };
         let Some(samples) = luma.samples.get_mut(at + y * width - 2 * width..) else { return };
         let mut lanes = [[0; 16]; 4];
         for (lane, row) in lanes.iter_mut().zip(samples.chunks(width)) {

@@ -270,8 +270,8 @@ impl Sm {
 }
 
 /// Threads of a block that decodes one of so many progressive images of a batch; other batches under way may have as
-/// many. All of them are to be at work at a time, so that each has fewer warps where there are many: these take scans in
-/// turn.
+/// many. All of them are to be at work at a time, so that each has fewer warps where there are many: these take scans
+/// in turn.
 fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
     let of_an_sm = (images * gpu.in_flight().max(1)).div_ceil(gpu.multiprocessors().max(1));
     let warps = (WARPS_OF_AN_SM / of_an_sm.max(1)).max(LEAST_WARPS) as u32;
