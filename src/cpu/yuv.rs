@@ -2,41 +2,12 @@
 //! chroma is interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
 //! It must not know codecs.
 
+mod factors;
+
 use multiversion::multiversion;
 
-/// How much red and blue count in luma.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Matrix {
-    red: f64,
-    blue: f64,
-}
-
-impl Matrix {
-    pub(super) const BT601: Self = Self { red: 0.299, blue: 0.114 };
-    const BT709: Self = Self { red: 0.2126, blue: 0.0722 };
-    const BT2020: Self = Self { red: 0.2627, blue: 0.0593 };
-    const FCC: Self = Self { red: 0.30, blue: 0.11 };
-    const SMPTE240M: Self = Self { red: 0.212, blue: 0.087 };
-
-    /// The one with a number of ISO/IEC 23091-2, as H.264, H.265 and AV1 have it; BT.601 where a stream does not say.
-    pub(super) fn numbered(number: u8) -> Self {
-        match number {
-            1 => Self::BT709,
-            4 => Self::FCC,
-            7 => Self::SMPTE240M,
-            9 | 10 => Self::BT2020,
-            _ => Self::BT601,
-        }
-    }
-}
-
-/// What samples mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Color {
-    pub(super) matrix: Matrix,
-    /// Whether samples take the whole range of their bits; else 16 to 235 (chroma: 240) of 255.
-    pub(super) full_range: bool,
-}
+pub use factors::Factors;
+pub(super) use factors::{Color, Matrix};
 
 /// A picture of three planes.
 #[derive(Debug, Clone, Copy)]
@@ -56,48 +27,6 @@ pub(super) struct Layout {
 pub(super) trait Planes {
     /// Writes the samples of row `y` of plane 0 (luma), 1 (blue) or 2 (red), as many as `row` takes.
     fn read(&self, plane: usize, y: usize, row: &mut [u16]);
-}
-
-/// From luma and the distances of chroma from gray to RGB: factors of 2^-13, for differences of 2^-9 of a level.
-#[derive(Debug, Clone, Copy)]
-pub struct Factors {
-    /// Luma of black.
-    pub black: i32,
-    /// What luma adds to each colour.
-    pub luma: i32,
-    /// What red chroma adds to red.
-    pub red_of_red: i32,
-    /// What red chroma adds to green.
-    pub green_of_red: i32,
-    /// What blue chroma adds to green.
-    pub green_of_blue: i32,
-    /// What blue chroma adds to blue.
-    pub blue_of_blue: i32,
-}
-
-impl Factors {
-    pub(super) fn new(color: Color) -> Self {
-        let Matrix { red, blue } = color.matrix;
-        let green = 1.0 - red - blue;
-        let one = f64::from(1 << 16);
-        // First in 2^-16 for limited chroma, from which all others are made.
-        let limited = |factor: f64| (factor * 255.0 / 224.0 * one).round() as i64;
-        let chroma = |factor: f64| {
-            let factor = limited(factor);
-            let factor = if color.full_range { factor * 224 / 255 } else { factor };
-            ((factor + 4) >> 3) as i32
-        };
-        let (black, luma) =
-            if color.full_range { (0, 8_192) } else { (16 << 9, (65_536 * 255 / 219 + 4) >> 3) };
-        Self {
-            black,
-            luma,
-            red_of_red: chroma(2.0 * (1.0 - red)),
-            green_of_red: -chroma(2.0 * red * (1.0 - red) / green),
-            green_of_blue: -chroma(2.0 * blue * (1.0 - blue) / green),
-            blue_of_blue: chroma(2.0 * (1.0 - blue)),
-        }
-    }
 }
 
 /// Between which two samples of `from` sample `at` of `to` lies, and how near to the second, in parts of `1 << bits`.

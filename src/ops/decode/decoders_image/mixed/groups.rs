@@ -10,7 +10,7 @@ use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::missing_sample;
 use crate::ops::decode::decoders_image::finish::{ALIGNMENT, Extent};
-use crate::ops::decode::decoders_image::on_sms::{self, EARLY_BYTES, MOST_BESIDE, SIDES, groups};
+use crate::ops::decode::decoders_image::on_sms::{EARLY_BYTES, MOST_BESIDE, SIDES, groups};
 
 impl Batch<'_, '_, '_> {
     /// Decodes what is for the SMs, and with the first group of that what is for engines and threads.
@@ -34,12 +34,11 @@ impl Batch<'_, '_, '_> {
         on_sms.sort_by_key(|image| is_progressive(image));
         let (others, progressive) = on_sms.split_at(on_sms.partition_point(|image| !is_progressive(image)));
         let most = device.speeds.scratch();
-        let mut groups = groups(&on_sms, bytes, has_room, need, most);
+        let grouped = |images, bytes| groups(images, bytes, has_room, need, most);
+        let mut groups = grouped(&on_sms, bytes);
         if groups.len() > 1 && !progressive.is_empty() {
-            groups = on_sms::groups(progressive, 0, has_room, need, most);
-            if !others.is_empty() {
-                groups.splice(0..0, on_sms::groups(others, file_bytes(others), has_room, need, most));
-            }
+            groups = if others.is_empty() { Vec::new() } else { grouped(others, file_bytes(others)) };
+            groups.extend(grouped(progressive, 0));
         }
         let several = groups.len() > 1;
         let mut memory = Scratch::default();
