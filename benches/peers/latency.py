@@ -4,9 +4,11 @@ however it is fed; on a GPU left there, brought to the host, or handed to PyTorc
 
     latency.py NAME=LIBRARY,FOLDER ... [--device cpu] [--runs 2000] [--rounds 2] [--sizes 500x375 1920x1080]
     latency.py before=a.so,old/python after=b.so,python
+    latency.py gesso=a.so,python --rows "run(x=...)" "C, into the caller"     rows whose name has one of these texts
 
 Each NAME is a Gesso: its library, and the folder that has its package. They run in turn, each in a process of its own,
 and DALI where it imports. Rows: p50 and p99 in us of each round, the processor's time and how often a thread slept.
+Each is printed when it is measured, and all of them as a table at the end.
 
 The first line says what the host costs: a call of the system, and a thread that is woken and answers. Images are made:
 smooth noise with grain, of quality 90."""
@@ -20,6 +22,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -54,6 +57,10 @@ def timed(once, runs):
     switches = after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return [1e6 * times[runs // 2], 1e6 * times[runs * 99 // 100], 1e6 * cpu / runs, switches / runs]
+
+
+def wanted(row, options):
+    return not options.rows or any(text in row for text in options.rows)
 
 
 def machine(runs=500):
@@ -136,8 +143,10 @@ def of_copies(package, device, data, size, options):
     def into_pinned():
         driver().run(0, "cuMemcpyDtoH_v2", pinned, address, ctypes.c_size_t(count))
 
-    yield f"copy of {count} bytes to the host", timed(pageable, options.runs)
-    yield f"copy of {count} bytes to the host, pinned", timed(into_pinned, options.runs)
+    for row, once in (("", pageable), (", pinned", into_pinned)):
+        row = f"copy of {count} bytes to the host{row}"
+        if wanted(row, options):
+            yield row, timed(once, options.runs)
 
 
 def of_python(package, device, data, size, options):
@@ -152,6 +161,10 @@ def of_python(package, device, data, size, options):
         for way, depth in ways if chain != "decode" else ways[:1]:
             for on_host in (False, True, "torch") if device == "gpu" else (False,):
                 if on_host == "torch" and (chain == "decode" or not has_torch()):
+                    continue
+                place = {False: "", True: ", as_cpu", "torch": ", as torch"}[on_host]
+                row = f"{size} {chain}: {way}, depth {depth}{place}"
+                if not wanted(row, options):
                     continue
                 how = "source" if way == "external_source" else "fed"
                 pipeline = defined(package, device, chain, how, depth, options.threads, data)
@@ -173,10 +186,7 @@ def of_python(package, device, data, size, options):
                     return out.as_cpu().at(0) if on_host else out
 
                 assert once() is not None
-                yield (
-                    f"{size} {chain}: {way}, depth {depth}{', as torch' if on_host == 'torch' else ', as_cpu' if on_host else ''}",
-                    timed(once, options.runs),
-                )
+                yield row, timed(once, options.runs)
                 del once, pipeline
 
 
@@ -203,8 +213,8 @@ def of_c(package, device, data, size, options):
         file = defined(package, device, chain, "fed", 1, options.threads, data).serialize()
         pipeline, instance, result = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         native.call("gesso_pipeline_load", file, len(file), device_number, ctypes.byref(pipeline))
-        wanted = native.InstanceOptions(ctypes.sizeof(native.InstanceOptions), options.threads, 0, 0, 0, 0, 0, None)
-        native.call("gesso_instance_create", pipeline, ctypes.byref(wanted), ctypes.byref(instance))
+        asked = native.InstanceOptions(ctypes.sizeof(native.InstanceOptions), options.threads, 0, 0, 0, 0, 0, None)
+        native.call("gesso_instance_create", pipeline, ctypes.byref(asked), ctypes.byref(instance))
         shape = (ctypes.c_int64 * 1)(len(data))
         sample = native.Sample(ctypes.sizeof(native.Sample), data.ctypes.data, shape, 1)
         given = (native.Input * 1)()
@@ -238,8 +248,12 @@ def of_c(package, device, data, size, options):
                 raise RuntimeError(native.last_error())
             lib.gesso_result_free(result)
 
-        yield f"{size} {chain}: C, into the caller's memory", timed(into, options.runs)
-        yield f"{size} {chain}: C, into its own", timed(own, options.runs)
+        for row, once in (
+            (f"{size} {chain}: C, into the caller's memory", into),
+            (f"{size} {chain}: C, into its own", own),
+        ):
+            if wanted(row, options):
+                yield row, timed(once, options.runs)
         lib.gesso_instance_free(instance)
         lib.gesso_pipeline_free(pipeline)
         del memory
@@ -263,12 +277,21 @@ def measure(name, options):
 
 
 def child(name, options, variables):
+    """The rows of a process of its own, each as soon as it is there."""
     arguments = [sys.executable, __file__, "--measure", name, "--device", options.device, "--runs", str(options.runs)]
-    arguments += ["--threads", str(options.threads), "--sizes", *options.sizes]
-    done = subprocess.run(arguments, env={**os.environ, **variables}, capture_output=True, text=True, timeout=560)
-    if done.returncode:
-        print(f"{name}: ended with {done.returncode}: {done.stderr.strip()[-1500:]}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    arguments += ["--threads", str(options.threads), "--sizes", *options.sizes, "--rows", *options.rows]
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            arguments, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        for line in process.stdout:
+            if line.startswith("["):
+                yield json.loads(line)
+        if process.wait():
+            errors.seek(0)
+            print(f"{name}: ended with {process.returncode}: {errors.read().strip()[-1500:]}")
 
 
 def main():
@@ -279,6 +302,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", nargs="+", default=["500x375", "1920x1080"])
+    parser.add_argument(
+        "--rows", nargs="*", default=[], metavar="TEXT", help="only rows whose name has one of these texts"
+    )
     parser.add_argument("--no-dali", action="store_true")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -303,6 +329,7 @@ def main():
                     if not number and name == next(iter(variants)):
                         print(found)
                     continue
+                print(f"{name}: {row}: {found[0]:.0f} ({found[1]:.0f})")
                 best.setdefault(row, {}).setdefault(name, []).append(found)
     lines = [["p50 (p99) us of each round; the processor's us; sleeps", *variants]]
     for row, found in best.items():
