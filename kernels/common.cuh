@@ -33,13 +33,14 @@ struct NoParams {
   uint32_t unused;
 };
 
-// The first statement of a kernel that may be launched before what is ahead of it in its stream is done
-// (`KernelSpec::early`): the kernel behind it may come likewise, and nothing is read or written before all ahead is
-// done and visible. It saves the time between two kernels.
+// A statement of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`),
+// which saves the time between two kernels: behind it all ahead is done and visible, and the kernel behind may come
+// likewise. What stands before it may read what the kernel ahead of the one ahead has left, or the upload, and write
+// what neither of them touches.
 __device__ inline void begin_early() {
 #if defined(EARLY) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

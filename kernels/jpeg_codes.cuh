@@ -4,9 +4,17 @@
 #include "jpeg.cuh"
 #include "shared.cuh"
 
-// Words that a block which begins before the end of a piece may reach behind it: 64 entries of at most 31 bits, and a
-// look ahead.
-constexpr uint32_t REACH = 64;
+// Words that a block which begins before the end of a piece may reach behind it: 64 entries of at most 31 bits, and
+// what a `Reader` has at hand.
+constexpr uint32_t REACH = 68;
+
+// Which of `count` pieces of work this thread of a block of `threads` has, if it is less than `count`. Each warp has as
+// many as the others: what threads of a warp do in turn, as each comes to the end of a block elsewhere, takes as long as
+// it has threads at work.
+__device__ inline uint32_t spread(uint32_t count, uint32_t threads) {
+  const uint32_t warps = threads / 32, each = (count + warps - 1) / warps, lane = threadIdx.x % 32;
+  return lane < each ? threadIdx.x / 32 * each + lane : count;
+}
 
 // What a block of threads reads of an image's data, in shared memory and as numbers. Bits count from its beginning.
 template <uint32_t WORDS> struct Window {
@@ -76,11 +84,22 @@ struct Codes : Tables<uint32_t, AC_CODE_BITS, DC_CODE_BITS> {
   }
 };
 
-// The 32 bits from that of a position on.
-__device__ inline uint32_t peek(const Shared &words, uint32_t at) {
-  const uint32_t offset = at >> 3 & (AT_BIT >> 3 & ~3u);
-  return __funnelshift_l(words.word(offset + 4), words.word(offset), at);
-}
+// The bits from a position on, in registers: shared memory is asked for the next word long before it is needed.
+struct Reader {
+  Shared words;
+  // The word that the position lies in, and the two behind it.
+  uint32_t high, low, next;
+
+  template <uint32_t WORDS> __device__ explicit Reader(const Window<WORDS> &window) : words(window.words) {}
+  __device__ uint32_t word(uint32_t at, uint32_t further) const { return words.word((at >> 3 & (AT_BIT >> 3 & ~3u)) + 4 * further); }
+  __device__ void start(uint32_t at) { high = word(at, 0), low = word(at, 1), next = word(at, 2); }
+  // The 32 bits from that of the position on.
+  __device__ uint32_t peek(uint32_t at) const { return __funnelshift_l(low, high, at); }
+  // Goes on to a position of at most 31 bits further.
+  __device__ void move(uint32_t from, uint32_t to) {
+    if ((from ^ to) & 32) high = low, low = next, next = word(to, 2);
+  }
+};
 
 // The entry of a table for a code of more than LUT_BITS bits at the beginning of `bits`, or NO_CODE.
 __device__ __noinline__ uint32_t find_sorted(const Table &t, uint32_t bits) {
@@ -100,7 +119,8 @@ __device__ __noinline__ uint32_t find_one(const Table &t, uint32_t bits) {
 
 // Where a thread looks up its next code.
 template <class T> struct Finder {
-  Shared words, entries;
+  Reader reader;
+  Shared entries;
   const Table *const *whole;
   uint32_t mcu_blocks, pairs;
   // The block of the MCU. In bytes from the first entry: the table for the next code, and the AC table of the block.
@@ -109,7 +129,7 @@ template <class T> struct Finder {
 
   template <uint32_t WORDS>
   __device__ Finder(const Window<WORDS> &window, const T &tables, const Image &image)
-      : words(window.words), entries(tables.pairs), whole(tables.whole), mcu_blocks(image.mcu_blocks), pairs(image.pairs) {}
+      : reader(window), entries(tables.pairs), whole(tables.whole), mcu_blocks(image.mcu_blocks), pairs(image.pairs) {}
 
   // The next code is the first of a block, or behind that.
   __device__ void turn(bool first, uint32_t block) {
@@ -133,15 +153,17 @@ struct Walk : Finder<Skips> {
 
   __device__ void start(uint32_t bit, uint32_t block) {
     at = bit;
+    reader.start(at);
     turn(true, block);
   }
   // One code further, or two. Whether a block ended.
   __device__ bool step() {
-    const uint32_t bits = peek(words, at);
+    const uint32_t bits = reader.peek(at);
     uint32_t next = at + __byte_perm(entries.half(table + (bits >> shift) * 2), 0, 0x1440);
     // When the first of two codes ends the block, the second is none. A missing entry comes here, too.
     if (next & COEFFICIENT << 6 && next >= BLOCK_END + COEFFICIENT) next = at + move_of(one(bits));
     const bool done = next >= BLOCK_END;
+    reader.move(at, next);
     at = done ? next & AT_BIT : next;
     turn(done, next_block());
     return done;
@@ -177,14 +199,13 @@ __device__ inline uint32_t end_of(const Image &image, const Segment &s, uint32_t
   return s.first_bit + min((piece - s.first_piece + 1) * image.piece_bits, s.bits);
 }
 
-// Loads what the pieces from `first` on read, up to before `beyond`; returns the bit at which the window begins.
-template <uint32_t WORDS, class T>
-__device__ inline uint32_t load(Window<WORDS> &window, T &tables, const Params &p, const Image &image, uint32_t first, uint32_t beyond) {
+// Loads the data that the pieces from `first` on read, up to before `beyond`; returns the bit at which the window
+// begins.
+template <uint32_t WORDS>
+__device__ inline uint32_t load(Window<WORDS> &window, const Params &p, const Image &image, uint32_t first, uint32_t beyond) {
   const uint32_t last = min(beyond, image.pieces) - 1;
   const Segment s = segment_of(p, image, first), t = segment_of(p, image, last);
   const uint32_t begin = begin_of(image, s, first) & ~127u;
   window.load(image, begin, end_of(image, t, last));
-  tables.load(p, image);
-  __syncthreads();
   return begin;
 }

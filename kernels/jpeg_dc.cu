@@ -3,6 +3,9 @@
 // decoded becomes gray here, so that nobody sees what was in memory before, until the host has decoded it.
 #include "jpeg_scan.cuh"
 
+// Blocks of an MCU, at most.
+constexpr uint32_t MCU_BLOCKS = 10;
+
 // Sums of differences over MCUs.
 struct Sums {
   // Whether a segment begins in them: then what was before does not count.
@@ -40,16 +43,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Image *rows,
   for (uint32_t round = 0; round < mcus; round += THREADS) {
     const uint32_t mcu = round + threadIdx.x;
     int16_t *const dcs = p.dcs + image.first_block + (uint64_t)mcu * mcu_blocks;
+    // All of them are asked for at once.
+    int32_t values[MCU_BLOCKS];
+#pragma unroll
+    for (uint32_t i = 0; i < MCU_BLOCKS; i++) values[i] = mcu < mcus && i < mcu_blocks ? dcs[i] : 0;
     const auto each = [&](Sums &sums, bool write) {
-      for (uint32_t i = 0; i < mcu_blocks; i++) {
+#pragma unroll
+      for (uint32_t i = 0; i < MCU_BLOCKS; i++) {
         const uint32_t c = image.components >> 2 * i & 3;
-        const int32_t v = dcs[i];
+        const int32_t v = values[i];
         sums.of[0] += c == 0 ? v : 0, sums.of[1] += c == 1 ? v : 0, sums.of[2] += c == 2 ? v : 0;
-        if (write) dcs[i] = c == 0 ? sums.of[0] : c == 1 ? sums.of[1] : sums.of[2];
+        if (write && i < mcu_blocks) dcs[i] = c == 0 ? sums.of[0] : c == 1 ? sums.of[1] : sums.of[2];
       }
     };
     Sums own = {mcu % interval == 0};
-    if (mcu < mcus) each(own, false);
+    each(own, false);
     const Sums upto = scan(threadIdx.x == 0 ? add(passed, own) : own, all, add);
     if (mcu < mcus) {
       Sums before = {0, {upto.of[0] - own.of[0], upto.of[1] - own.of[1], upto.of[2] - own.of[2]}};

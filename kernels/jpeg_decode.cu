@@ -10,22 +10,25 @@ constexpr uint32_t STRIDE = HALF * 2 + 16;
 constexpr uint32_t FIRST = (HALF + 1) * COEFFICIENT, ALL = 65 * COEFFICIENT;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *rows, uint32_t count, Params p) {
-  begin_early();
   __shared__ Codes tables;
   __shared__ Window<DECODE_WINDOW> window;
   __shared__ uint4 memory[THREADS * STRIDE / 16];
   const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   for (uint32_t i = threadIdx.x; i < THREADS * STRIDE / 16; i += THREADS) memory[i] = {0, 0, 0, 0};
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
-  const uint32_t piece = task.first + threadIdx.x;
-  if (threadIdx.x >= task.count || piece >= image.pieces) return;
+  const uint32_t origin = load(window, p, image, task.first, task.first + task.count);
+  tables.load(p, image);
+  begin_early();
+  __syncthreads();
+  const uint32_t mine = spread(task.count, THREADS), piece = task.first + mine;
+  if (mine >= task.count || piece >= image.pieces) return;
   const Start start = p.starts[image.first_piece + piece];
   const Segment segment = segment_of(p, image, piece);
   const uint32_t end = min(end_of(image, segment, piece) - origin, DECODE_WINDOW * 32), last = segment.first_bit + segment.bits - origin;
   uint32_t at = (start.place >> 4) - origin, block = start.block, bad = 0;
   if (start.place >> 4 < origin || at >= end || block >= start.end) return;
   Finder<Codes> finder(window, tables, image);
+  finder.reader.start(at);
   finder.turn(true, start.place & 15);
   const Shared half(Shared(memory), threadIdx.x * STRIDE);
   uint4 *to = (uint4 *)(p.coefficients + ((uint64_t)image.first_block + block) * 64);
@@ -36,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
   static_assert((DECODE_WINDOW + REACH) * 32 < 1 << 23, "bits of a position are below twice its coefficient");
   const auto put = [&](uint32_t at, int32_t v) { half.put_half((at >> 23) - before, v); };
   for (bool over = false; !over;) {
-    const uint32_t bits = peek(finder.words, at);
+    const uint32_t bits = finder.reader.peek(at), from = at;
     uint32_t e = finder.entries.word(finder.table + (bits >> finder.shift) * 4);
     if (e == 0) {
       e = finder.one(bits);
@@ -57,6 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
     if (there && second_size && !second_beyond) put(behind, w);
     at = beyond ? at : there && !second_beyond ? behind : next;
     beyond |= second_beyond;
+    finder.reader.move(from, at);
     finder.turn(false, 0);
     if (beyond || at >= BLOCK_END) {
       const bool first = limit == FIRST, done = !beyond || !first;
@@ -71,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
       limit = ALL, before = 2 + 2 * HALF;
       if (done) {
         // No value is behind the last.
-        if (beyond) bad |= BAD_CODE, at += code_bits(e) + 1;
+        if (beyond) bad |= BAD_CODE, at += code_bits(e) + 1, finder.reader.start(at);
         at &= AT_BIT, to += 8, dc++, block++, limit = FIRST, before = 2;
         finder.turn(true, finder.next_block());
         if (at > last) bad |= TOO_SHORT;

@@ -3,16 +3,18 @@
 #include "jpeg_codes.cuh"
 
 extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Task *rows, uint32_t count, Params p) {
-  begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
   const Task task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t guesses = image.guesses;
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
+  const uint32_t origin = load(window, p, image, task.first, task.first + task.count);
+  begin_early();
+  tables.load(p, image);
+  __syncthreads();
   Walk walk(window, tables, image);
-  const uint32_t piece = task.first + threadIdx.x / guesses, guess = threadIdx.x % guesses;
-  if (threadIdx.x >= task.count * guesses || piece >= image.pieces) return;
+  const uint32_t mine = spread(task.count * guesses, SKIP_THREADS), piece = task.first + mine / guesses, guess = mine % guesses;
+  if (mine >= task.count * guesses || piece >= image.pieces) return;
   const Segment segment = segment_of(p, image, piece);
   const uint32_t end = min(end_of(image, segment, piece) - origin, SKIP_WINDOW * 32);
   walk.start(begin_of(image, segment, piece) - origin, guess * image.mcu_blocks / guesses);

@@ -6,11 +6,10 @@
 constexpr uint32_t THREADS = SKIP_THREADS;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows, uint32_t count, Params p) {
-  begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
-  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep
-  // the threads of a warp together, of which few have much to do.
+  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Of a whole
+  // block rounds keep the threads of a warp together, of which few have much to do; few are spread over its warps.
   __shared__ uint32_t size[2];
   __shared__ uint16_t work[2][THREADS];
   __shared__ uint32_t places[2][THREADS];
@@ -18,7 +17,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows
   const Image &image = p.images[task.image];
   if (threadIdx.x < 2) size[threadIdx.x] = 0;
   const uint32_t guesses = image.guesses;
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count + AHEAD);
+  const uint32_t origin = load(window, p, image, task.first, task.first + task.count + AHEAD);
+  tables.load(p, image);
+  begin_early();
+  __syncthreads();
   Walk walk(window, tables, image);
   const auto add = [&](uint32_t round, uint32_t piece, uint32_t slot, uint32_t place) {
     const uint32_t i = atomicAdd(&size[round], 1);
@@ -39,12 +41,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows
       }
     }
   }
+  const bool few = task.count * guesses <= THREADS / 2;
   for (uint32_t round = 0;; round ^= 1) {
     __syncthreads();
-    const uint32_t count = size[round];
+    const uint32_t count = size[round], mine = few ? spread(count, THREADS) : threadIdx.x;
     if (count == 0) return;
-    if (threadIdx.x < count) {
-      const uint32_t item = work[round][threadIdx.x], place = places[round][threadIdx.x];
+    if (mine < count) {
+      const uint32_t item = work[round][mine], place = places[round][mine];
       const uint32_t piece = task.first + item / SLOT_ROOM, slot = item % SLOT_ROOM, i = image.first_piece + piece;
       const Segment segment = segment_of(p, image, piece);
       const uint32_t end = end_of(image, segment, piece) - origin;

@@ -1,4 +1,5 @@
-// Tables that find two codes at once, of tables that find one. A block of threads has one table.
+// Tables that find two codes at once, of tables that find one. PAIRS_PARTS blocks of threads share a table, a thread has
+// an entry or two.
 #include "jpeg.cuh"
 
 // How far the end of a block advances, and nothing else.
@@ -28,16 +29,17 @@ extern "C" __global__ void __launch_bounds__(PAIRS_THREADS) jpeg_pairs(const Tas
   begin_early();
   static_assert(AC_SKIP_BITS <= LUT_BITS + 1, "of longer codes only those that are one bit longer are found");
   // A table as its image, and as its first 1 if it is for AC.
-  const Task row = rows[blockIdx.x];
+  const Task row = rows[blockIdx.x / PAIRS_PARTS];
   const Table &t = p.tables[row.image];
   Pairs &to = p.pairs[row.image];
   const bool is_ac = row.first;
+  const uint32_t first = blockIdx.x % PAIRS_PARTS * PAIRS_THREADS + threadIdx.x;
   const uint32_t skip_bits = is_ac ? AC_SKIP_BITS : DC_SKIP_BITS, code_bits = is_ac ? AC_CODE_BITS : DC_CODE_BITS;
-  for (uint32_t i = threadIdx.x; i < 1 << skip_bits; i += blockDim.x) {
+  for (uint32_t i = first; i < 1 << skip_bits; i += PAIRS_PARTS * PAIRS_THREADS) {
     const uint32_t e = find(t, i, skip_bits), second = is_ac ? find_second(t, e, i, skip_bits) : 0;
     to.skips[i] = e ? (skip_of(e) + skip_of(second)) << 8 | (bits_of(e) + bits_of(second)) : MISSING;
   }
-  for (uint32_t i = threadIdx.x; i < 1 << code_bits; i += blockDim.x) {
+  for (uint32_t i = first; i < 1 << code_bits; i += PAIRS_PARTS * PAIRS_THREADS) {
     const uint32_t e = find(t, i, code_bits);
     to.codes[i] = e | (is_ac ? find_second(t, e, i, code_bits) << 16 : 0);
   }

@@ -30,9 +30,14 @@ __device__ inline Map from_below(const Map &m, uint32_t distance) {
   return o;
 }
 
+// Where the slots of a piece lead, if there is one.
+__device__ inline uint4 links_of(const Params &p, const Image &image, uint32_t piece) {
+  if (piece >= image.pieces) return {};
+  return *(const uint4 *)(p.links + (uint64_t)(image.first_piece + piece) * SLOT_ROOM);
+}
+
 // Slots that no piece before comes to lead nowhere.
-__device__ inline Map link_of(const Params &p, const Image &image, uint32_t piece, bool first) {
-  const uint4 v = *(const uint4 *)(p.links + (uint64_t)(image.first_piece + piece) * SLOT_ROOM);
+__device__ inline Map map_of(uint4 v, bool first) {
   Map m = {{v.x, v.y, v.z, v.w}};
   if (first) {
     const uint32_t all = (m.to[0] & 15) * 0x01010101;
@@ -66,6 +71,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
   // Where the pieces before this round end: in which slot, and what was passed since the segment began.
   uint32_t slot = 0;
   Sum passed = {};
+  // The next round's, so that nobody waits for them.
+  uint4 links = links_of(p, image, threadIdx.x);
   for (uint32_t round = 0; round < image.pieces; round += THREADS) {
     const uint32_t piece = round + threadIdx.x;
     const bool there = piece < image.pieces;
@@ -84,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     }
     const bool first = there && segment.first_piece == piece;
     Map map = {{0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C}};
-    if (there) map = link_of(p, image, piece, first);
+    if (there) map = map_of(links, first);
+    links = links_of(p, image, piece + THREADS);
     const Map upto = scan(map, maps, then);
     // The slot that this piece begins with is where the one before ended.
     Map before = from_below(upto, 1);
@@ -94,7 +102,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     const uint32_t last_slot = slot_of(maps[WARPS - 1], slot);
 
     Sum sum = {};
-    const uint32_t through = there && mine != NO_SLOT ? p.passed[at * SLOT_ROOM + mine] : NOT_FOLLOWED;
+    const bool known = there && mine != NO_SLOT;
+    const uint32_t through = known ? p.passed[at * SLOT_ROOM + mine] : NOT_FOLLOWED;
+    // Asked for together with that.
+    const uint32_t entered = known && !first ? p.exits[(at - 1) * SLOT_ROOM + mine] : ~0u;
     if (through != NOT_FOLLOWED) {
       sum = {first, through + (first ? segment.first_block : 0)};
     } else if (there) {
@@ -105,9 +116,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     sum = scan(sum, sums, add);
     if (there) {
       // What was passed before this piece.
-      Start start = {~0u, sum.blocks - own.blocks, limit};
+      Start start = {entered, sum.blocks - own.blocks, limit};
       if (first) start.block = segment.first_block, start.place = place_of(segment.first_bit, 0);
-      else if (mine != NO_SLOT) start.place = p.exits[(at - 1) * SLOT_ROOM + mine];
       p.starts[at] = start;
       if (piece + 1 == next_piece && mine != NO_SLOT && sum.blocks < limit) status = TOO_SHORT;
     }

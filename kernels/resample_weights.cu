@@ -20,7 +20,6 @@ template <class Put> __device__ inline void merge(const Axis &axis, int i, float
 }
 
 extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *rows, uint32_t count, NoParams) {
-  begin_early();
   const Axis axis = rows[blockIdx.y];
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < axis.size; i += gridDim.x * blockDim.x) {
     float sum = 0.0f;
@@ -38,4 +37,6 @@ extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *r
       for (int k = 0; k < axis.taps; k++) weights[(uint64_t)k * axis.size] = raw_weight(axis, i, k) / sum;
     }
   }
+  // What is ahead, images, has nothing to do with weights.
+  begin_early();
 }

@@ -132,7 +132,7 @@ pub(super) struct Launch {
 }
 
 /// Blocks of a launch, at most, that may begin early: more would take room from what is ahead of it and still works.
-const EARLY_BLOCKS: u32 = 64;
+const EARLY_BLOCKS: u32 = 400;
 
 impl Launch {
     /// Puts the kernel into `stream`, which is one of the kernel's device; its context is bound.

@@ -36,6 +36,7 @@ mod pool;
 mod recorder;
 mod retention;
 mod room;
+mod scratch;
 mod side_streams;
 mod slab;
 mod staging;

@@ -21,6 +21,7 @@ use super::kernel::{Grid, Launch, words};
 use super::memory::DeviceBuffer;
 use super::retention::Reused;
 use super::room::Held;
+use super::scratch::Scratch;
 use super::side_streams::Sides;
 use super::staging::{Pinned, Staged, Staging};
 use crate::error::{Error, Result};
@@ -40,6 +41,7 @@ pub struct Recorder {
     reported: usize,
     /// Memory that commands use although no value does any more.
     kept: Vec<DeviceBytes<'static>>,
+    scratch: Scratch,
     sides: Sides,
     /// When the device got the beginning of the batch early.
     started: Option<Instant>,
@@ -66,6 +68,7 @@ impl Recorder {
             reports: Vec::new(),
             reported: 0,
             kept: Vec::new(),
+            scratch: Scratch::new(&stream),
             sides: Sides::default(),
             started: None,
             counters: Counters::default(),
@@ -103,6 +106,14 @@ impl Recorder {
         // Whoever frees it does so while it records, before anything has run.
         self.kept.push(DeviceBytes::of(&buffer, 0, bytes));
         Ok(buffer)
+    }
+
+    /// Where device memory is that nobody sees but the batch's own commands. What it holds is unspecified.
+    ///
+    /// # Errors
+    /// Unavailable, when the device has no memory.
+    pub fn scratch(&mut self, bytes: usize) -> Result<u64> {
+        self.scratch.place(bytes)?.map_or_else(|| Ok(self.allocate(bytes)?.address()), Ok)
     }
 
     /// Keeps memory that commands read although it was not allocated here, until the batch is over. What has no owner
@@ -426,6 +437,7 @@ impl Recorder {
         }
         self.started = None;
         self.staging.clear();
+        self.scratch.clear();
         self.stream.gpu().pool().end_batch();
         self.counters = Counters::default();
     }

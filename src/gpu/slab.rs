@@ -1,4 +1,5 @@
-//! The pieces of the staging slab: how large they are, and what goes where. It must not know what memory is.
+//! The pieces of a slab, of staging or scratch memory: how large they are, and what goes where. It must not know what
+//! memory is.
 
 use super::memory::ALIGNMENT;
 use super::retention::Retention;
@@ -59,7 +60,7 @@ impl<M> Slab<M> {
     ) -> Result<(usize, usize)> {
         self.make_room(bytes, new)?;
         let number = self.pieces.len() - 1;
-        let piece = self.pieces.last_mut().ok_or_else(|| Error::internal("a staging slab without memory"))?;
+        let piece = self.pieces.last_mut().ok_or_else(|| Error::internal("a slab without memory"))?;
         let offset = piece.used;
         piece.used = (offset + bytes).next_multiple_of(ALIGNMENT).min(piece.bytes);
         Ok((number, offset))

@@ -40,12 +40,12 @@ int main(int, char **arguments) {
   p.coefficients = room<int16_t>(blocks * 64), p.dcs = room<int16_t>(blocks), p.status = status.data(), p.channels = 3, p.planes = components;
   p.passes = copied<Pass>(passes);
 
-  const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
+  const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function, unsigned blocks_each = 1) {
     const Task *rows = copied<Task>(tasks);
     const unsigned length = tasks.size() / sizeof(Task);
-    launch(length, threads, [=] { function(rows, length, p); });
+    launch(length * blocks_each, threads, [=] { function(rows, length, p); });
   };
-  over(pairs, PAIRS_THREADS, pairs_of::jpeg_pairs);
+  over(pairs, PAIRS_THREADS, pairs_of::jpeg_pairs, PAIRS_PARTS);
   over(guesses, SKIP_THREADS, guess::jpeg_guess);
   over(guesses, SKIP_THREADS, link::jpeg_link);
   launch(count, SCAN_THREADS, [&] { resolve::jpeg_resolve(images, count, p); });

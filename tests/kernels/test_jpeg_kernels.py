@@ -37,7 +37,8 @@ HEADERS = [
     "jpeg_transform.cuh",
     "jpeg_colors.cuh",
 ]
-CUTS = {"small batches": (544, 6), "large batches": (1056, 1)}
+# Bits of a piece, guesses, threads of a warp that are at work.
+CUTS = {"one image": (544, 6, 1), "small batches": (544, 6, 32), "large batches": (1056, 1, 32)}
 # As kernels/jpeg.cuh has them.
 FINE, TOO_WIDE = 0, 16
 # Of twelve files, of which every second is damaged.
@@ -279,7 +280,7 @@ def test_damage_stays_with_its_image(emulator):
         harmed = [i for i in range(len(jpegs)) if i % 2 == seed % 2]
         for i in harmed:
             harm(jpegs[i], rng)
-        cut = list(CUTS.values())[seed // 2 % 2]
+        cut = list(CUTS.values())[seed // 2 % 3]
         views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
         status, found = emulator(jpegs, cut, views)
         damaged, noticed = damaged + len(harmed), noticed + np.count_nonzero(status[harmed])

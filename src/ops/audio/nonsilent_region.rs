@@ -194,7 +194,7 @@ impl Operator for NonsilentRegion {
             })
         });
         let all: u64 = rows.iter().map(|row| row.positions).sum();
-        let mut means = cx.recorder.allocate(all as usize * size_of::<f32>())?.address();
+        let mut means = cx.recorder.scratch(all as usize * size_of::<f32>())?;
         for row in &mut rows {
             row.means = means;
             means += row.positions * size_of::<f32>() as u64;

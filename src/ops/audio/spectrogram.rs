@@ -165,7 +165,7 @@ impl Operator for Spectrogram {
         let signals = (room / blocks).clamp(1, rows.len().max(1));
         let memory = match bytes {
             0 => 0,
-            bytes => cx.recorder.allocate(bytes * blocks * signals)?.address(),
+            bytes => cx.recorder.scratch(bytes * blocks * signals)?,
         };
         let params = Params {
             window: cx.recorder.stage(bytemuck::cast_slice(&plan.window))?.address(),

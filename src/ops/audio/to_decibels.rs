@@ -102,7 +102,7 @@ impl Operator for ToDecibels {
         let params = Params { factor: self.factor(), floor: self.floor, inverse };
         if self.reference.is_none() {
             const BYTES: usize = PARTS * size_of::<f32>();
-            let parts = cx.recorder.allocate(rows.len() * BYTES)?.address();
+            let parts = cx.recorder.scratch(rows.len() * BYTES)?;
             for (i, row) in rows.iter_mut().enumerate() {
                 row.largest = parts + (i * BYTES) as u64;
             }

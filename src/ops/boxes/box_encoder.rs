@@ -223,7 +223,7 @@ impl Operator for BoxEncoder {
             })
         });
         if all > 0 {
-            let mut closest = cx.recorder.allocate(all as usize * size_of::<u32>())?.address();
+            let mut closest = cx.recorder.scratch(all as usize * size_of::<u32>())?;
             for row in &mut rows {
                 row.closest = closest;
                 closest += row.count * size_of::<u32>() as u64;

@@ -164,7 +164,7 @@ impl Operator for Clahe {
             return Ok(());
         }
         let tiles = self.tiles.tiles[0] * self.tiles.tiles[1];
-        let tables = cx.recorder.allocate(rows.len() * tiles * LEVELS)?.address();
+        let tables = cx.recorder.scratch(rows.len() * tiles * LEVELS)?;
         for (i, (_, row)) in rows.iter_mut().enumerate() {
             row.tables = tables + (i * tiles * LEVELS) as u64;
         }

@@ -185,7 +185,7 @@ impl<E: Encoder<Settings = Jpeg>> OnBoth<E> {
             });
         }
         cx.recorder.wait_for_room(places.0 as usize);
-        let memory = cx.recorder.allocate(places.0 as usize)?.address();
+        let memory = cx.recorder.scratch(places.0 as usize)?;
         for row in &mut rows {
             for place in
                 [&mut row.coefficients, &mut row.present, &mut row.bits, &mut row.starts, &mut row.stuffed]

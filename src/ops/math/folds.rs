@@ -236,7 +236,7 @@ impl Fold {
         let parts = |row: &Row| if together || row.chunks > 1 { row.results * row.chunks * size } else { 0 };
         let bytes: u64 = rows.iter().map(parts).sum();
         if bytes > 0 {
-            let mut place = cx.recorder.allocate(bytes as usize)?.address();
+            let mut place = cx.recorder.scratch(bytes as usize)?;
             for row in rows.iter_mut().filter(|row| parts(row) > 0) {
                 row.parts = place;
                 place += parts(row);

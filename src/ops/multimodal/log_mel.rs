@@ -168,9 +168,9 @@ impl Operator for LogMel {
         let signals = (room / blocks).clamp(1, rows.len().max(1));
         let memory = match bytes {
             0 => 0,
-            bytes => cx.recorder.allocate(bytes * blocks * signals)?.address(),
+            bytes => cx.recorder.scratch(bytes * blocks * signals)?,
         };
-        let loudest = cx.recorder.allocate(rows.len().max(1) * PARTS * size_of::<f32>())?.address();
+        let loudest = cx.recorder.scratch(rows.len().max(1) * PARTS * size_of::<f32>())?;
         for (i, row) in rows.iter_mut().enumerate() {
             row.loudest = loudest + (i * PARTS * size_of::<f32>()) as u64;
         }

@@ -151,7 +151,7 @@ impl Operator for SeamlessFeatures {
         let of_columns = |row: &Row| row.windows as usize * self.bands * size_of::<f32>();
         let of_sums = |row: &Row| blocks * ((2 * size_of::<f32>()) << row.depth);
         let bytes = rows.iter().map(|row| of_columns(row) + of_sums(row)).sum::<usize>().max(1);
-        let mut memory = cx.recorder.allocate(bytes)?.address();
+        let mut memory = cx.recorder.scratch(bytes)?;
         for row in &mut rows {
             row.columns = memory;
             row.sums = memory + of_columns(row) as u64;

@@ -64,7 +64,7 @@ impl Operator for UnitVariance {
             Ok(Row { to: sample.target(0)?, from: sample.source(0)?, sums: 0, elements, depth, unused: 0 })
         });
         let bytes = |row: &Row| (2 * size_of::<f32>() as u64) << row.depth;
-        let mut sums = cx.recorder.allocate(rows.iter().map(bytes).sum::<u64>().max(1) as usize)?.address();
+        let mut sums = cx.recorder.scratch(rows.iter().map(bytes).sum::<u64>().max(1) as usize)?;
         for row in &mut rows {
             row.sums = sums;
             sums += bytes(row);

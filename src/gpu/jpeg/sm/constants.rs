@@ -29,6 +29,8 @@ device_constants! {
     pub(super) const STRIP: usize = 32 * 8;
     /// Threads of a block in the kernels.
     pub(super) const PAIRS_THREADS: u32 = 256;
+    /// Blocks that make a table of two codes together.
+    pub(super) const PAIRS_PARTS: u32 = 8;
     pub(super) const SKIP_THREADS: u32 = 192;
     pub(super) const SCAN_THREADS: u32 = 1_024;
     pub(super) const DECODE_THREADS: u32 = 128;

@@ -42,7 +42,7 @@ pub use batch::{Batch, Unmade};
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
 pub use parts::{Data, read, read_file};
-pub use planned::Planned;
+pub use planned::{Planned, dealt_bytes};
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use scratch::Scratch;
@@ -159,8 +159,15 @@ impl Sm {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
-        let guesses = batch.work(Image::guess_groups);
-        let decodes = batch.work(Image::decode_groups);
+        // Other batches under way may have as many.
+        let of_a_warp = |threads: usize| {
+            let gpu = recorder.gpu();
+            rows::threads_of_a_warp(threads * gpu.in_flight().max(1), gpu.multiprocessors())
+        };
+        let of_guesses = of_a_warp(batch.images.iter().map(Image::guess_threads).sum());
+        let of_decodes = of_a_warp(batch.pieces as usize);
+        let guesses = batch.work(|image, segments| image.guess_groups(segments, of_guesses));
+        let decodes = batch.work(|image, segments| image.decode_groups(segments, of_decodes));
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(constants::MAX_PIXELS_BLOCKS) as u32;
@@ -176,14 +183,10 @@ impl Sm {
             planes: samples,
             upsample,
         } = &self.kernels;
-        for (kernel, threads, work) in [
-            (pairs, constants::PAIRS_THREADS, &batch.lookup_work),
-            (guess, constants::SKIP_THREADS, &guesses),
-            (link, constants::SKIP_THREADS, &guesses),
-        ] {
-            if !work.is_empty() {
-                recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
-            }
+        let parts = constants::PAIRS_PARTS as usize * batch.lookup_work.len();
+        recorder.launch(pairs, grid(parts, constants::PAIRS_THREADS)?, &params, &batch.lookup_work)?;
+        for kernel in [guess, link] {
+            recorder.launch(kernel, grid(guesses.len(), constants::SKIP_THREADS)?, &params, &guesses)?;
         }
         let of_images = grid(batch.images.len(), constants::SCAN_THREADS)?;
         recorder.launch(resolve, of_images, &params, &batch.images)?;
@@ -191,16 +194,12 @@ impl Sm {
             (decode, constants::DECODE_THREADS, &decodes),
             (progressive, progressive_threads(beside, recorder.gpu()), &batch.progressive),
         ] {
-            if !work.is_empty() {
-                recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
-            }
+            recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
         }
         recorder.launch(dc, of_images, &params, &batch.images)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
-            if !work.is_empty() {
-                recorder.launch(kernel, grid(work.len(), constants::PIXELS_THREADS)?, &params, work)?;
-            }
+            recorder.launch(kernel, grid(work.len(), constants::PIXELS_THREADS)?, &params, work)?;
         }
         Ok(Recorded { report, planes })
     }

@@ -69,3 +69,8 @@ impl Planned<'_> {
             + size_of::<Planes>()
     }
 }
+
+/// Bytes of tables that a batch has beside those of its pictures, at most, on so many multiprocessors.
+pub fn dealt_bytes(multiprocessors: usize) -> usize {
+    rows::most_dealt(multiprocessors) * size_of::<Work>()
+}

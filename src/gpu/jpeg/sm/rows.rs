@@ -169,15 +169,22 @@ impl Image {
         Cut { bits: self.piece_bits, guesses: self.guesses }
     }
 
-    /// Neighbouring pieces of its `segments` that a block of threads has in the kernels that guess and link.
-    pub(super) fn guess_groups(&self, segments: &[Segment]) -> Vec<(u32, u32)> {
+    /// Threads that the kernels which guess and link have at work for it.
+    pub(super) fn guess_threads(&self) -> usize {
+        self.pieces as usize * self.guesses as usize
+    }
+
+    /// Neighbouring pieces of its `segments` that a block of threads has in those kernels, of whose warps so many
+    /// threads are at work.
+    pub(super) fn guess_groups(&self, segments: &[Segment], of_a_warp: u32) -> Vec<(u32, u32)> {
         let ahead = (AHEAD * self.piece_bits).min(SKIP_WINDOW_BITS / 2);
-        piece_groups(segments, self.cut(), SKIP_THREADS / self.guesses.max(1), SKIP_WINDOW_BITS - ahead)
+        let most = SKIP_THREADS / 32 * of_a_warp / self.guesses.max(1);
+        piece_groups(segments, self.cut(), most, SKIP_WINDOW_BITS - ahead)
     }
 
     /// The same in the kernel that decodes.
-    pub(super) fn decode_groups(&self, segments: &[Segment]) -> Vec<(u32, u32)> {
-        piece_groups(segments, self.cut(), DECODE_THREADS, DECODE_WINDOW_BITS)
+    pub(super) fn decode_groups(&self, segments: &[Segment], of_a_warp: u32) -> Vec<(u32, u32)> {
+        piece_groups(segments, self.cut(), DECODE_THREADS / 32 * of_a_warp, DECODE_WINDOW_BITS)
     }
 
     /// MCUs whose pixels a block of threads makes at once.
@@ -232,8 +239,24 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
     groups
 }
 
-/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one
-/// of MCUs.
+/// How many threads of a warp are at work where `threads` are to be, of all batches under way, on so many
+/// multiprocessors. A warp takes longer the more of its threads come to the end of a block elsewhere, so that there are
+/// few as long as the device has room for more warps.
+pub(super) fn threads_of_a_warp(threads: usize, multiprocessors: usize) -> u32 {
+    threads.div_ceil(multiprocessors.max(1) * WARPS_OF_AN_SM).clamp(1, 32) as u32
+}
+
+/// Warps of an SM among which these threads are dealt out.
+const WARPS_OF_AN_SM: usize = 8;
+
+/// Rows of [`Work`] that a batch has beside [`most_groups`], at most, as its pieces are dealt out among warps of so
+/// many multiprocessors: each of three tables has a row for the threads of four warps, or more.
+pub(super) fn most_dealt(multiprocessors: usize) -> usize {
+    3 * multiprocessors * WARPS_OF_AN_SM / 4
+}
+
+/// Rows of [`Work`] that an image makes in a batch that fills a device, at most: two tables of pieces to guess and
+/// link, one of pieces to decode, one of MCUs.
 pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
     // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group
     // be smaller.
@@ -313,8 +336,19 @@ mod tests {
                     assert_eq!(next as usize, ends.len());
                 }
                 let image = Image { piece_bits: cut.bits, guesses: cut.guesses, ..Image::zeroed() };
-                let groups = 2 * image.guess_groups(&segments).len() + image.decode_groups(&segments).len();
-                assert!(groups <= most_groups(ends.len(), [0, 0], 1));
+                let groups = |guess, decode| {
+                    2 * image.guess_groups(&segments, guess).len()
+                        + image.decode_groups(&segments, decode).len()
+                };
+                assert!(groups(32, 32) <= most_groups(ends.len(), [0, 0], 1));
+                for multiprocessors in [1, 8, 132] {
+                    let of_a_warp = |threads| threads_of_a_warp(threads, multiprocessors);
+                    let dealt = groups(
+                        of_a_warp(ends.len() * cut.guesses as usize),
+                        of_a_warp(ends.len()),
+                    );
+                    assert!(dealt <= most_groups(ends.len(), [0, 0], 1) + most_dealt(multiprocessors));
+                }
             }
         }
     }

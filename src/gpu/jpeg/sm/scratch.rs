@@ -22,10 +22,10 @@ pub struct Scratch {
 /// Of one stream.
 #[derive(Clone)]
 struct Part {
-    /// For the decoder.
-    own: DeviceBytes<'static>,
+    /// For the decoder: where it is, and how many bytes.
+    own: (u64, usize),
     /// For pixels that somebody reads at once.
-    pixels: DeviceBytes<'static>,
+    pixels: Option<DeviceBytes<'static>>,
 }
 
 impl Scratch {
@@ -41,8 +41,8 @@ impl Scratch {
         let bytes = (streams * each).next_multiple_of(STEP_BYTES);
         let buffer = recorder.allocate(bytes)?;
         let part = |number| Part {
-            own: DeviceBytes::of(&buffer, number * each, own),
-            pixels: DeviceBytes::of(&buffer, number * each + own, each - own),
+            own: (buffer.address() + (number * each) as u64, own),
+            pixels: Some(DeviceBytes::of(&buffer, number * each + own, each - own)),
         };
         Ok(Self { streams: (0..streams).map(part).collect() })
     }
@@ -52,16 +52,14 @@ impl Scratch {
     /// # Errors
     /// When there is no memory.
     pub(super) fn fit(&mut self, recorder: &mut Recorder, stream: usize, bytes: usize) -> Result<u64> {
-        if let Some(part) = self.streams.get(stream).filter(|part| bytes <= part.own.len()) {
-            return Ok(part.own.address());
+        if let Some(part) = self.streams.get(stream).filter(|part| bytes <= part.own.1) {
+            return Ok(part.own.0);
         }
-        let own = DeviceBytes::of(&recorder.allocate(bytes)?, 0, bytes);
-        let address = own.address();
-        let nothing = own.part(0, 0)?;
-        let none = Part { own: nothing.clone(), pixels: nothing };
+        let address = recorder.scratch(bytes)?;
+        let none = Part { own: (0, 0), pixels: None };
         self.streams.resize(self.streams.len().max(stream + 1), none);
         let part = self.streams.get_mut(stream).ok_or_else(|| Error::internal("a stream without memory"))?;
-        part.own = own;
+        part.own = (address, bytes);
         Ok(address)
     }
 
@@ -75,8 +73,9 @@ impl Scratch {
         stream: usize,
         bytes: usize,
     ) -> Result<DeviceBytes<'static>> {
-        match self.streams.get(stream).filter(|part| bytes <= part.pixels.len()) {
-            Some(part) => part.pixels.part(0, bytes),
+        let pixels = self.streams.get(stream).and_then(|part| part.pixels.as_ref());
+        match pixels.filter(|pixels| bytes <= pixels.len()) {
+            Some(pixels) => pixels.part(0, bytes),
             None => Ok(DeviceBytes::of(&recorder.allocate(bytes)?, 0, bytes)),
         }
     }

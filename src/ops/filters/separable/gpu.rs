@@ -85,7 +85,7 @@ pub(super) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: 
     // What lies behind each pass but the last; behind that the sum of the terms so far, if there are several.
     let mut behind = Vec::new();
     for _ in 0..if terms > 1 { axes } else { axes - 1 } {
-        behind.push(cx.recorder.allocate(elements * size_of::<f32>())?.address());
+        behind.push(cx.recorder.scratch(elements * size_of::<f32>())?);
     }
     for (term, number) in (0..terms).flat_map(|term| (0..axes).map(move |number| (term, number))) {
         let is_last = number + 1 == axes;

@@ -434,7 +434,7 @@ pub(in crate::ops) fn run(
         0
     } else {
         cx.recorder.wait_for_room(bytes);
-        cx.recorder.allocate(bytes)?.address()
+        cx.recorder.scratch(bytes)?
     };
     groups.iter().try_for_each(|(images, _)| Launches::of(images, between).record(cx))
 }

@@ -88,7 +88,7 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
     if bytes > most {
         return Err(Error::invalid(format!("{bytes} bytes of weights of a batch, expected at most {most}")));
     }
-    let memory = cx.recorder.allocate(bytes)?.address();
+    let memory = cx.recorder.scratch(bytes)?;
     let rows = rows.iter_mut().map(Resampled::resample).flat_map(|row| [&mut row.y, &mut row.x]);
     for axis in rows.chain(&mut axes) {
         axis.made += memory;

@@ -77,7 +77,7 @@ pub(in crate::ops) fn run(
     if volumes.is_empty() {
         return Ok(());
     }
-    let middle = cx.recorder.allocate(between * size_of::<f32>())?.address();
+    let middle = cx.recorder.scratch(between * size_of::<f32>())?;
     let at_once = channels_at_once(volumes.iter().map(|(job, ..)| job.channels));
     let (mut slices, mut depths) = (Vec::new(), Vec::new());
     for (job, source, target, slice, begin) in volumes {

@@ -119,7 +119,7 @@ fn allocate(cx: &mut GpuCx<'_>, folds: &mut [folds::Row], shared: bool) -> Resul
         fold.to = if shared { 0 } else { end };
         end = if shared { bytes } else { end + bytes };
     }
-    let base = cx.recorder.allocate(end as usize)?.address();
+    let base = cx.recorder.scratch(end as usize)?;
     folds.iter_mut().for_each(|fold| fold.to += base);
     Ok(())
 }

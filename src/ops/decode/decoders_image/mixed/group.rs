@@ -13,7 +13,7 @@ use super::DeviceDecoder;
 use super::image::{Home, Image};
 use super::threads::{Host, Together};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::sm::{Batch, Planned, Scan};
+use crate::gpu::jpeg::sm::{self, Batch, Planned, Scan};
 use crate::gpu::jpeg::{DevicePath, EngineLock, Engines, Size, Task, Watch};
 use crate::gpu::{Event, Staged};
 use crate::memory::DeviceBytes;
@@ -108,7 +108,8 @@ impl<'s, 'a> Group<'s, 'a> {
         let sizes: Vec<usize> = self.shares.threads.iter().map(|image| image.bytes).chain(rooms).collect();
         let tables: usize = self.planned.iter().map(|(planned, _)| planned.table_bytes()).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
-        cx.recorder.make_room(padded.sum::<usize>() + tables)?;
+        let dealt = if tables > 0 { sm::dealt_bytes(cx.recorder.gpu().multiprocessors()) } else { 0 };
+        cx.recorder.make_room(padded.sum::<usize>() + tables + dealt)?;
         self.places = cx.recorder.reserve_all(&sizes)?;
         Ok(())
     }
@@ -160,9 +161,10 @@ impl<'s, 'a> Group<'s, 'a> {
             }
             _ => Ok(None),
         };
-        // So little gains nothing from another thread.
+        // So little, or one file, gains nothing from another thread.
+        let files = sms.len() + threads.len();
         let few = threads.len() <= usize::from(tasks.is_empty()) && self.bytes < SPREAD_BYTES;
-        let helpers = if few { 0 } else { sms.len() + threads.len() };
+        let helpers = if few || tasks.is_empty() && files == 1 { 0 } else { files };
         let (fill, prove) = (|| together.fill(), || together.prove());
         let prepared = cx.cpu.pool.in_place_scope(|scope| {
             // First, as the engines wait for it.

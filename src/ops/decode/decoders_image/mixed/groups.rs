@@ -5,7 +5,7 @@ use super::batch::{Batch, memory_of};
 use super::group::{Group, Shares};
 use super::image::{Home, Image, bytes_of, homes};
 use crate::error::Result;
-use crate::gpu::jpeg::sm::Scratch;
+use crate::gpu::jpeg::sm::{self, Scratch};
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
 use crate::ops::decode::decoders_image::files::missing_sample;
@@ -109,7 +109,8 @@ impl Batch<'_, '_, '_> {
         let planned = groups.iter().copied().flatten().filter_map(|image| image.planned.as_ref());
         let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
         let decoded = self.threads.iter().map(|image| image.bytes + ALIGNMENT);
-        cx.recorder.make_room(own.chain(decoded).sum())?;
+        let dealt = groups.len() * sm::dealt_bytes(cx.recorder.gpu().multiprocessors());
+        cx.recorder.make_room(own.chain(decoded).sum::<usize>() + dealt)?;
         Ok(memory)
     }
 }
