@@ -3,7 +3,10 @@ somebody reads them."""
 
 import contextlib
 import ctypes
+import math
+import os
 import sys
+import time
 from collections import deque
 
 import numpy as np
@@ -41,7 +44,7 @@ class _Driver:
 
     def run(self, device_id, name, *arguments):
         """Calls a function with the context of a device."""
-        self._call("cuCtxPushCurrent_v2", self._context(device_id))
+        self._call("cuCtxPushCurrent_v2", self._contexts.get(device_id) or self._context(device_id))
         try:
             self._call(name, *arguments)
         finally:
@@ -84,9 +87,14 @@ class _Returns:
     # So much may wait there: a loop that is ahead of its GPU by more waits itself, or its batches would fill the GPU's
     # memory.
     MOST = 8
+    # Seconds in which more may come before the thread waits for the GPU. To wake it takes longer than all else that
+    # is done for a small batch, and it keeps the interpreter from the loop.
+    PAUSE = 0.001
 
     def __init__(self):
         self._waiting, self._thread = deque(), Ahead()
+        # Whether the thread will look at what is given now.
+        self._is_awake = False
         # Whether its thread is one of this process.
         self.is_here = Process().is_here
 
@@ -96,8 +104,15 @@ class _Returns:
         # At the end of the program no thread runs any more.
         if len(self._waiting) > self.MOST or sys.is_finalizing():
             self._take()
-        else:
-            self._thread.submit(self._take)
+        elif not self._is_awake:
+            self._is_awake = True
+            self._thread.submit(self._take_soon)
+
+    def _take_soon(self):
+        time.sleep(self.PAUSE)
+        # Before it looks: what comes behind that wakes it again.
+        self._is_awake = False
+        self._take()
 
     def _take(self):
         taken = []
@@ -109,15 +124,23 @@ class _Returns:
             driver().run(device_id, "cuCtxSynchronize")
 
 
+# Those of this process.
 _returns = None
 
 
-def _returns_here():
-    """Those of this process. Made before they are needed: where an object goes away is no place to start a thread."""
+def _make_returns():
+    """Makes them before they are needed: where an object goes away is no place to start a thread."""
     global _returns
-    if _returns is None or not _returns.is_here():
-        _returns = _Returns()
+    _returns = _Returns()
     return _returns
+
+
+def _forget_returns():
+    global _returns
+    _returns = None
+
+
+os.register_at_fork(after_in_child=_forget_returns)
 
 
 class Memory:
@@ -127,7 +150,7 @@ class Memory:
     __slots__ = ("owner", "device_id", "lent", "_returns")
 
     def __init__(self, owner, device_id):
-        self.owner, self.device_id, self.lent, self._returns = owner, device_id, False, _returns_here()
+        self.owner, self.device_id, self.lent, self._returns = owner, device_id, False, _returns or _make_returns()
 
     def __del__(self):
         if self.lent and self._returns.is_here():
@@ -151,11 +174,11 @@ class DeviceArray:
 
     @property
     def size(self):
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self):
-        return self.size * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def device_id(self):
@@ -172,12 +195,9 @@ class DeviceArray:
         if not self.size:
             return array
         if self.strides is None:
-            driver().run(
-                self.device_id,
-                "cuMemcpyDtoH_v2",
-                *_pointers(array.ctypes.data, self.address),
-                ctypes.c_size_t(array.nbytes),
-            )
+            target = ctypes.byref(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+            size = ctypes.c_size_t(array.nbytes)
+            driver().run(self.device_id, "cuMemcpyDtoH_v2", target, ctypes.c_uint64(self.address), size)
             return array
         for i, part in enumerate(self.parts()):
             array[i] = part._fetched()
@@ -236,12 +256,10 @@ class DeviceArray:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self.memory.lent = True
-        return dlpack.to_capsule(
-            self, (dlpack.DLDeviceType.kDLCUDA, self.device_id), self.address, self.shape, self.dtype, self.strides
-        )
+        return dlpack.to_capsule(self, self.__dlpack_device__(), self.address, self.shape, self.dtype, self.strides)
 
     def __dlpack_device__(self):
-        return (dlpack.DLDeviceType.kDLCUDA, self.device_id)
+        return (dlpack.DLDeviceType.kDLCUDA, self.memory.device_id)
 
     def __array__(self, dtype=None, copy=None):
         array = self.host()
@@ -254,16 +272,17 @@ def _pointers(to, start):
 
 def side_by_side(arrays):
     """One array with all of them, of one shape, when they lie at even distances; else None."""
-    first = arrays[0]
-    if not first.size or any(array.strides for array in arrays):
+    first, nbytes = arrays[0], arrays[0].nbytes
+    step = arrays[1].address - first.address if len(arrays) > 1 else nbytes
+    if not nbytes or step < nbytes:
         return None
-    step = arrays[1].address - first.address if len(arrays) > 1 else first.nbytes
-    if step < first.nbytes or any(array.address != first.address + i * step for i, array in enumerate(arrays)):
-        return None
-    if any(array.memory is not first.memory or array.shape != first.shape for array in arrays):
-        return None
+    address = first.address
+    for array in arrays:
+        if array.address != address or array.strides or array.shape != first.shape or array.memory is not first.memory:
+            return None
+        address += step
     shape = (len(arrays), *first.shape)
-    if step == first.nbytes:
+    if step == nbytes:
         return DeviceArray(first.address, shape, first.dtype, first.memory)
     strides, size = [], first.dtype.itemsize
     for extent in reversed(first.shape):
@@ -287,11 +306,7 @@ class _Allocation:
 
 
 def stacked(arrays):
-    """One dense array with all of them, of one shape: where they lie, if they lie side by side, else a copy on the
-    GPU."""
-    whole = side_by_side(arrays)
-    if whole is not None and whole.strides is None:
-        return whole
+    """A copy of all of them, of one shape, as one dense array on the GPU."""
     first, each = arrays[0], arrays[0].nbytes
     allocation = _Allocation(first.device_id, len(arrays) * each)
     for i, array in enumerate(arrays):

@@ -2,6 +2,7 @@
 
 import ctypes
 import enum
+import struct
 
 import numpy as np
 
@@ -53,33 +54,10 @@ def is_host(value):
     return device is not None and device[0] in (DLDeviceType.kDLCPU, DLDeviceType.kDLCUDAHost)
 
 
-class _Device(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_int32), ("number", ctypes.c_int32)]
-
-
-class _Type(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", _Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", _Type),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
+# A `DLManagedTensor`: the address of the elements; the kind and number of the device; the number of dimensions; code,
+# bits and lanes of the type; the addresses of shape and strides; an offset; a context; the deleter.
+_MANAGED = struct.Struct("=QiiiBBHQQQQQ")
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER)]
-
-
 # DLPack's kinds of numbers, by numpy's.
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 # What capsules keep, by the addresses of their structures.
@@ -90,6 +68,8 @@ _kept = {}
 def _release(address):
     _kept.pop(address, None)
 
+
+_RELEASE = ctypes.cast(_release, ctypes.c_void_p).value
 
 # With bare addresses, as a capsule that is being freed must not be counted again.
 _is_unused = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
@@ -109,10 +89,15 @@ def _dropped(capsule):
 def to_capsule(owner, device, address, shape, dtype, strides=None):
     """A capsule with a tensor at `address`, which keeps `owner` until its consumer lets it go. `strides` are in
     bytes."""
-    extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-    steps = strides and (ctypes.c_int64 * len(shape))(*(stride // dtype.itemsize for stride in strides))
-    kind = _Type(_CODES[dtype.kind], 8 * dtype.itemsize, 1)
-    tensor = _Tensor(address, _Device(*device), len(shape), kind, extents, steps or None, 0)
-    managed = _Managed(tensor, None, _release)
-    _kept[ctypes.addressof(managed)] = (managed, extents, steps, owner)
-    return _new_capsule(ctypes.addressof(managed), b"dltensor", _dropped)
+    size, ndim = dtype.itemsize, len(shape)
+    numbers = shape if strides is None else (*shape, *(stride // size for stride in strides))
+    # Behind the structure are shape and strides.
+    memory = (ctypes.c_char * (_MANAGED.size + 8 * len(numbers)))()
+    start = ctypes.addressof(memory)
+    extents = start + _MANAGED.size
+    steps = 0 if strides is None else extents + 8 * ndim
+    kind = _CODES[dtype.kind], 8 * size, 1
+    _MANAGED.pack_into(memory, 0, address, *device, ndim, *kind, extents, steps, 0, 0, _RELEASE)
+    struct.pack_into(f"{len(numbers)}q", memory, _MANAGED.size, *numbers)
+    _kept[start] = (memory, owner)
+    return _new_capsule(start, b"dltensor", _dropped)

@@ -80,7 +80,7 @@ class TensorListCPU:
         batch = cls.__new__(cls)
         batch._data, batch._layout, batch._infos = arrays, layout, infos
         batch._dtype = dtype or (dtype_of(arrays[0]) if arrays else DALIDataType.NO_TYPE)
-        batch._ndim = arrays[0].ndim if arrays else 0
+        batch._ndim = len(arrays[0].shape) if arrays else 0
         return batch
 
     def _take_list(self, values, contiguous):
@@ -150,7 +150,7 @@ class TensorListCPU:
 
     def is_dense_tensor(self):
         """Whether all samples have the same shape."""
-        return all(array.shape == self._data[0].shape for array in self._data)
+        return len({array.shape for array in self._data}) <= 1
 
     def __len__(self):
         return len(self._data)
@@ -265,17 +265,22 @@ class TensorListGPU(TensorListCPU):
         return self[index]
 
     def _is_on_device(self):
-        return bool(self._data) and all(isinstance(array, DeviceArray) for array in self._data)
+        return bool(self._data) and set(map(type, self._data)) == {DeviceArray}
 
     def as_array(self):
         """All samples in one numpy array, if they have the same shape; copied from the GPU."""
-        whole = side_by_side(self._data) if self._is_on_device() and self.is_dense_tensor() else None
+        whole = side_by_side(self._data) if self._is_on_device() else None
         return on_host(whole) if whole is not None else super().as_array()
 
     def _whole(self):
         """All samples as one array on the GPU, copied unless they lie side by side; None: they are not there, or not of
         one shape."""
-        return stacked(self._data) if self._is_on_device() and self.is_dense_tensor() else None
+        if not self._is_on_device():
+            return None
+        whole = side_by_side(self._data)
+        if whole is not None and whole.strides is None:
+            return whole
+        return stacked(self._data) if self.is_dense_tensor() else None
 
     def as_tensor(self):
         """All samples in one tensor, if they have the same shape; on the GPU, if they are there."""
