@@ -164,6 +164,9 @@ class Pipeline:
         """Gives an input its next batch: a list of tensors, or an array whose first dimension counts samples."""
         self.runner.feed(self, data_node, data, layout)
 
+    # Nobody need call that one for data that `run` is given.
+    feed_input.only_feeds = True  # type: ignore[attr-defined]
+
     def enable_api_check(self, enable):
         """Whether `run`, `schedule_run` and iterators may not be mixed."""
         self.runner.is_unchecked = not enable
@@ -175,7 +178,8 @@ class Pipeline:
     def run(self, cuda_stream=None, /, **pipeline_inputs):
         """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs
         `prefetch_queue_depth=1`."""
-        self._check_stream(cuda_stream)
+        if cuda_stream is not None:
+            self._check_stream()
         return self.runner.run(self, pipeline_inputs)
 
     def schedule_run(self):
@@ -184,7 +188,8 @@ class Pipeline:
 
     def outputs(self, cuda_stream=None):
         """The outputs of the oldest batch that was begun, a tuple; StopIteration when the epoch is over."""
-        self._check_stream(cuda_stream)
+        if cuda_stream is not None:
+            self._check_stream()
         return self.runner.outputs(self)
 
     def share_outputs(self, cuda_stream=None):
@@ -195,9 +200,8 @@ class Pipeline:
         """Gives back what `share_outputs` gave."""
         self.runner.check_scheduled(self)
 
-    def _check_stream(self, cuda_stream):
-        if cuda_stream is not None:
-            self.runner.settings.require_exec_dynamic("outputs that are not waited for need ")
+    def _check_stream(self):
+        self.runner.settings.require_exec_dynamic("outputs that are not waited for need ")
 
     def __iter__(self):
         """Batches until the epoch ends: that of the sources, or that of the readers. Then the pipeline is reset, and

@@ -46,12 +46,15 @@ def test_what_was_fed_before_is_kept():
     assert out.at(0)[0] == 2
 
 
-def test_what_a_failed_run_left_is_kept():
+@pytest.mark.parametrize("runs", [0, 2])
+def test_what_a_failed_run_left_is_kept(runs):
     @pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1)
     def define():
         return fn.copy(fn.external_source(name="x")), fn.copy(fn.external_source(name="y"))
 
     pipeline, data = define(), given(2)
+    for _ in range(runs):
+        pipeline.run(x=given(4), y=given(5))
     # The second of two is refused.
     with pytest.raises(TypeError):
         pipeline.run(x=data, y=[np.array(["text"])])

@@ -136,3 +136,83 @@ def test_a_setup_of_a_subclass_or_of_an_object_is_called():
             pipeline.iter_setup = setup
         pipeline.run()
     assert calls == ["subclass", "object"]
+
+
+def test_who_begins_to_take_part_in_batches_is_called():
+    pipeline, calls = two_inputs(), []
+    batch = {"a": [np.ones(5000, np.uint8)], "b": [np.ones(1, np.float32)]}
+    for _ in range(3):
+        pipeline.run(**batch)
+    pipeline.iter_setup = lambda: calls.append("setup")
+    pipeline.run(**batch)
+    feed = pipeline.feed_input
+    pipeline.feed_input = lambda name, data: (calls.append(name), feed(name, data))
+    pipeline.run(**batch)
+    assert calls == ["setup", "a", "b", "setup"]
+
+
+def test_ways_to_run_are_not_mixed_and_what_was_fed_goes_first():
+    pipeline, other = two_inputs(), two_inputs()
+    batches = [{"a": [np.full(5000, i, np.uint8)], "b": [np.full(1, i, np.float32)]} for i in range(4)]
+    for batch in batches[:2]:
+        pipeline.run(**batch)
+    with pytest.raises(RuntimeError, match="Mixing pipeline API type"):
+        pipeline.schedule_run()
+    pipeline.feed_input("b", batches[2]["b"])
+    a, b = pipeline.run(**batches[3])
+    assert (a.at(0)[0], b.at(0)[0]) == (3, 2)
+    (a, b) = pipeline.run(a=batches[1]["a"])
+    assert (a.at(0)[0], b.at(0)[0]) == (1, 3)
+    with pytest.raises(KeyError, match="another"):
+        pipeline.run(another=[np.ones(1, np.uint8)])
+    for name, data in batches[0].items():
+        other.feed_input(name, data)
+    other.schedule_run()
+    other.outputs()
+    with pytest.raises(RuntimeError, match="Mixing pipeline API type"):
+        other.run(**batches[1])
+    # What was fed for that run is there.
+    other.schedule_run()
+    assert [out.at(0)[0] for out in other.outputs()] == [1, 1]
+
+
+def test_a_batch_differs_from_those_before():
+    pipeline = two_inputs()
+    good = {"a": [np.ones(5000, np.uint8)], "b": [np.ones(1, np.float32)]}
+    for _ in range(2):
+        pipeline.run(**good)
+    for name, data, message in [
+        ("a", [np.ones(5000, np.int32)], "Type of the data fed"),
+        ("a", [np.ones((50, 100), np.uint8)], "Number of dimensions of the data fed"),
+        ("a", [np.ones(5000, np.uint8)] * 2, "the same number of samples"),
+        ("a", [np.ones(5000, np.uint8)] * 13, "at most 12"),
+        ("a", [], "without samples"),
+        ("a", [np.ones(5000, np.uint8), np.ones(5000, np.int8)], "must have the same type"),
+        ("a", [np.ones(5000, np.uint8), np.ones((50, 100), np.uint8)], "differ in their number of dimensions"),
+    ]:
+        with pytest.raises(RuntimeError, match=message):
+            pipeline.run(**{**good, name: data})
+    # The second input is refused: the first one was fed.
+    with pytest.raises(RuntimeError, match="Type of the data fed"):
+        pipeline.run(a=[np.full(5000, 9, np.uint8)], b=[np.ones(1, np.int32)])
+    a, _ = pipeline.run(b=good["b"])
+    assert a.at(0)[0] == 9
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_threads_run_a_pipeline_with_their_own_inputs(size):
+    pipeline, wrong = two_inputs(), []
+
+    def work(number):
+        for i in range(50):
+            value = (number * 50 + i) % 256
+            a, b = pipeline.run(a=[np.full(size, value, np.uint8)], b=[np.full(1, value, np.float32)])
+            if (a.at(0) != value).any() or b.at(0)[0] != value:
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -53,7 +53,7 @@ class Callbacks:
             _CALL((_source if isinstance(function, CallbackDataset) else _caller)(function, state))
             for function in functions.values()
         ]
-        self._count = len(functions)
+        self._count, self.are_any = len(functions), bool(functions)
         self._table = (Callback * max(self._count, 1))()
         for number, (name, call) in enumerate(zip(functions, self._calls), start=1):
             self._table[number - 1] = Callback(ctypes.sizeof(Callback), name.encode(), call, release, number)

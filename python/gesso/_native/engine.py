@@ -54,9 +54,14 @@ class Engine:
     def run(self, batch_size, inputs):
         """Runs `batch_size` samples of `inputs`: pairs of a name and a `Batch`."""
         handle = ctypes.c_void_p()
-        with self._lock, self._callbacks.batch(inputs):
+        with self._lock:
             given, keep = self._inputs.structures(inputs)
-            _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
+            arguments = self._instance, batch_size, given, len(inputs), ctypes.byref(handle)
+            if self._callbacks.are_any:
+                with self._callbacks.batch(inputs):
+                    _library.call("gesso_instance_run", *arguments)
+            else:
+                _library.call("gesso_instance_run", *arguments)
         del keep
         return outcome_of(Result(handle, self._process), batch_size, self.output_count)
 

@@ -59,7 +59,7 @@ class ReusedInputs:
         for (structure, samples), (_, batch) in zip(self._each, inputs):
             samples.take(batch.arrays)
             structure.dtype = int(batch.dtype)
-            structure.origins = _origins(batch)
+            structure.origins = _origins(batch) if batch.infos else None
         return self._table, None
 
     def _make(self, names):

@@ -278,8 +278,9 @@ def check_interrupt():
 
 def call(name, *arguments):
     """Calls a function that returns a `gesso_status`; raises `GessoError` unless it is 0."""
-    check_interrupt()
-    status = getattr(library(), name)(*arguments)
+    if _interrupt is not None:
+        check_interrupt()
+    status = getattr(_loaded or library(), name)(*arguments)
     if status != 0:
         raise GessoError(last_error(), status)
 

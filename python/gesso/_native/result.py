@@ -13,13 +13,14 @@ from . import library as _library
 from .library import Tensor
 
 # The structure as a table, which numpy fills and reads a column at a time.
+_TENSOR_SIZE = ctypes.sizeof(Tensor)
 _FIELDS = ("struct_size", "data", "dtype", "device", "device_id", "ndim", "shape", "layout", "origin")
 _TENSOR = np.dtype(
     {
         "names": _FIELDS,
         "formats": ["u8", "u8", "i4", "i4", "i4", "i4", "u8", "u8", "u8"],
         "offsets": [getattr(Tensor, name).offset for name in _FIELDS],
-        "itemsize": ctypes.sizeof(Tensor),
+        "itemsize": _TENSOR_SIZE,
     }
 )
 # The type of a sample that failed.
@@ -164,12 +165,30 @@ class Outcome:
 
 def outcome_of(owner, batch_size, output_count):
     """What a result of the library holds."""
+    if batch_size == 1 and output_count:
+        return _outcome_of_one(owner, output_count)
     # Without outputs nothing else tells; and where no sample is left, there are none.
     errors = errors_of(owner, range(batch_size)) if not output_count or _has_none(owner) else {}
     if errors and len(errors) == batch_size:
         return Outcome([([None] * batch_size, "", None)] * output_count, errors, batch_size)
     outputs = [output_of(owner, k, batch_size, errors) for k in range(output_count)]
     return Outcome(outputs, errors, batch_size)
+
+
+def _outcome_of_one(owner, output_count):
+    """As `outcome_of` for a batch of one sample: whether it failed is not asked before."""
+    outputs, errors = [], {}
+    try:
+        for k in range(output_count):
+            outputs.append(_output_of_one(owner, k, errors))
+    except _library.GessoError:
+        # Where no sample is left, there are none.
+        errors = errors_of(owner, [0])
+        if not errors:
+            raise
+    if errors:
+        outputs = [([None], "", None)] * output_count
+    return Outcome(outputs, errors, 1)
 
 
 def _has_none(owner):
@@ -206,9 +225,9 @@ def output_of(owner, index, batch_size, errors):
 
 def _output_of_one(owner, index, errors):
     """As `output_of` for a batch of one sample, which needs no table."""
-    tensor = Tensor(ctypes.sizeof(Tensor))
+    tensor = Tensor(_TENSOR_SIZE)
     _library.call("gesso_result_tensors", owner.handle, index, ctypes.addressof(tensor), 1)
-    origin = (tensor.origin or b"").decode("utf-8", "replace")
+    origin = tensor.origin.decode("utf-8", "replace") if tensor.origin else ""
     if tensor.dtype == _NONE:
         if not errors:
             errors.update(errors_of(owner, [0]))
@@ -219,4 +238,4 @@ def _output_of_one(owner, index, errors):
         array = DeviceArray(tensor.data, shape, dtype, Memory(owner, tensor.device_id))
     else:
         array = array_at(tensor.data, shape, dtype, owner)
-    return [array], (tensor.layout or b"").decode(), [origin]
+    return [array], tensor.layout.decode() if tensor.layout else "", [origin]

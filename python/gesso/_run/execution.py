@@ -61,9 +61,9 @@ class Execution:
             with self._lock:
                 if self._thread is None:
                     self._thread = Ahead()
-            return self._thread.submit_for(outcome, self._batch, fed)
+            return self._thread.submit_for(outcome, self.make, fed)
         try:
-            result = self._batch(fed)
+            result = self.make(fed)
         except BaseException as error:
             outcome.set_exception(error)
         else:
@@ -77,7 +77,8 @@ class Execution:
                 "a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one."
             )
 
-    def _batch(self, fed):
+    def make(self, fed):
+        """The outputs of a batch, and errors of its samples."""
         batch_size = self._batch_size(fed)
         self._making.add(threading.get_ident())
         try:
@@ -93,25 +94,29 @@ class Execution:
             results = [
                 ([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results
             ]
-        return tuple(
-            self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))
-        ), errors
+        made = []
+        for result, declared in zip(results, self.outputs):
+            made.append(self._wrap(len(made), result, declared, bool(errors)))
+        return tuple(made), errors
 
     def _batch_size(self, fed):
         if self._takes_videos:
             # The video says how many.
             return self._max_batch_size
-        sizes = {name: len(batch.arrays) for name, batch in fed.items()}
-        if len(sizes) > 1 and len(set(sizes.values())) > 1:
-            came = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
-            message = f"all inputs of a batch need the same number of samples. Of the external sources came: {came}"
-            raise RuntimeError(_context.add_words(message))
-        return next(iter(sizes.values()), self._max_batch_size)
+        size = None
+        for batch in fed.values():
+            if size is None:
+                size = len(batch.arrays)
+            elif size != len(batch.arrays):
+                came = ", ".join(f"`{name}` {len(batch.arrays)}" for name, batch in fed.items())
+                message = f"all inputs of a batch need the same number of samples. Of the external sources came: {came}"
+                raise RuntimeError(_context.add_words(message))
+        return self._max_batch_size if size is None else size
 
-    def _wrap(self, index, result, declared):
+    def _wrap(self, index, result, declared, may_have_gaps):
         arrays, layout, infos = result
         device, dtype, ndim, expected = declared
-        if any(array is None for array in arrays):
+        if may_have_gaps and any(array is None for array in arrays):
             shape = (0,) * max((array.ndim for array in arrays if array is not None), default=1)
             kind = next((array.dtype for array in arrays if array is not None), "u1")
             import numpy as np

@@ -9,10 +9,6 @@ from .._threads.interrupts import let
 _END = ()
 
 
-def _does_nothing(iter_setup):
-    return getattr(iter_setup, "does_nothing", False)
-
-
 class Sources:
     """The external sources of a pipeline that have a function, in groups of one function each, and what they gave for
     the next batch.
@@ -79,7 +75,11 @@ class Sources:
 
     def calls(self, iter_setup):
         """Whether something of the user's is called for a batch."""
-        return bool(self.groups) or not _does_nothing(iter_setup)
+        return bool(self.groups) or not getattr(iter_setup, "does_nothing", False)
+
+    def feeds(self, name):
+        """Whether one of them feeds this input."""
+        return any(node.name == name for group in self.groups for node in group.used)
 
     def gather(self, batch_size, epoch_idx, iter_setup):
         """(input, data, whether to copy it) of the next batch; raises StopIteration at the end of an epoch. What was
@@ -93,7 +93,7 @@ class Sources:
                     self._gathered[group] = self._next_of(group, batch_size, epoch_idx)
             if _END in self._gathered.values():
                 raise StopIteration
-            if not _does_nothing(iter_setup):
+            if not getattr(iter_setup, "does_nothing", False):
                 with let():
                     iter_setup()
         except Exception:

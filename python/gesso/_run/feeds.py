@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from .._tensors.feeding import is_constant, is_large, to_batch
+from .._tensors.feeding import in_place, is_constant, is_large, to_batch
 from .input_checks import check_declared, check_same
 
 
@@ -19,8 +19,10 @@ class Feeds:
     def __init__(self):
         # What the inputs are declared to be, by name; known once the pipeline is built.
         self.inputs = {}
-        # Whether nothing of a batch is needed once it has run.
-        self.may_borrow = False
+        # Whether one of them waits for data, and whether nothing of a batch is needed once it has run.
+        self._blocks, self._may_borrow = False, False
+        # Whether a batch can go past the queues: nothing of it is needed later.
+        self.can_pass = False
         # The outcomes of batches that began before there was data for them.
         self.waiting = deque()
         self._fed, self._last, self._facts = {}, {}, {}
@@ -29,6 +31,14 @@ class Feeds:
 
     def __bool__(self):
         return bool(self._fed)
+
+    def declare(self, inputs, may_borrow):
+        """Says what the inputs are, and whether nothing of a batch is needed once it has run."""
+        self.inputs, self._may_borrow = inputs, may_borrow
+        self._blocks = any(declared["blocking"] for declared in inputs.values())
+        self.can_pass = may_borrow and not any(
+            "videos" in declared or declared["repeat_last"] for declared in inputs.values()
+        )
 
     def feed(self, name, data, batch_size, layout=None, copy=True, at_once=False):
         """Gives an input its next batch. `at_once`: a batch takes it before the user has a chance to change it; then
@@ -41,27 +51,54 @@ class Feeds:
         if "videos" in declared:
             copy = not (declared["no_copy"] or is_constant(data))
         borrows = False
-        if copy and self.may_borrow and is_large(data):
+        if copy and self._may_borrow and is_large(data):
             borrows = at_once and not declared["repeat_last"]
             copy = not (borrows or is_constant(data))
         batch = to_batch(data, batch_size, layout, copy)
-        check_declared(name, declared, batch)
         if "videos" in declared:
+            check_declared(name, declared, batch)
             return declared["videos"].videos.feed(batch)
-        check_same(self._facts.get(name), batch)
-        self._facts[name] = batch.facts()
+        self._check(name, declared, batch)
         self._fed.setdefault(name, deque()).append(batch)
         if borrows:
             self._borrowed.append(batch)
 
+    def _check(self, name, declared, batch):
+        check_declared(name, declared, batch)
+        facts = batch.facts()
+        before = self._facts.get(name)
+        if before != facts:
+            check_same(before, batch)
+            self._facts[name] = facts
+
+    def are_just(self, inputs):
+        """Whether there is one for each input, and none before them."""
+        return inputs.keys() == self.inputs.keys() and not any(self._fed.values())
+
+    def passed(self, inputs, batch_size):
+        """What `feed` and `take` make of a batch that runs at once, where it `can_pass`."""
+        taken = {}
+        try:
+            for name, data in inputs.items():
+                batch = in_place(data, batch_size) or to_batch(data, batch_size, copy=not is_large(data))
+                self._check(name, self.inputs[name], batch)
+                taken[name] = batch
+        except BaseException:
+            # Those before it were fed.
+            for name, batch in taken.items():
+                batch.make_own()
+                self._fed.setdefault(name, deque()).append(batch)
+            raise
+        return taken
+
     def keep_rest(self):
         """Copies what was to be read at once, and no batch took."""
-        if not self._borrowed:
-            return
         borrowed, self._borrowed = self._borrowed, []
-        for batch in borrowed:
-            if any(batch in queue for queue in self._fed.values()):
-                batch.make_own()
+        # Mostly a batch took all that there was.
+        if borrowed and any(self._fed.values()):
+            for batch in borrowed:
+                if any(batch in queue for queue in self._fed.values()):
+                    batch.make_own()
 
     def clear(self):
         """Throws away what no batch took."""
@@ -69,9 +106,7 @@ class Feeds:
 
     def must_wait(self):
         """Whether a batch that begins now waits for data, as an input wants it to."""
-        return any(declared["blocking"] for declared in self.inputs.values()) and (
-            bool(self.waiting) or not self.are_there()
-        )
+        return self._blocks and (bool(self.waiting) or not self.are_there())
 
     def are_there(self):
         """Whether every input has data for the next batch."""

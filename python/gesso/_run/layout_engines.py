@@ -31,24 +31,25 @@ class LayoutEngines:
             self._error = error
 
     def _key(self, inputs):
-        return tuple(sorted((name, batch.layout) for name, batch in inputs if batch.layout and name in self._free))
+        layouts = [(name, batch.layout) for name, batch in inputs if batch.layout and name in self._free]
+        return tuple(sorted(layouts)) if layouts else ()
 
-    def _engine(self, key):
-        if key not in self._engines:
-            if not key and self._error is not None:
-                raise self._error
-            described = copy.deepcopy(self._description)
-            layouts = dict(key)
-            for source in described["inputs"]:
-                if source["name"] in layouts:
-                    source["layout"] = layouts[source["name"]]
-                    source["stored"] = [*source["stored"], {"name": "layout", "type": "string"}]
-            self._engines[key] = self._open(serialization.write(described))
+    def _make(self, key):
+        if not key and self._error is not None:
+            raise self._error
+        described = copy.deepcopy(self._description)
+        layouts = dict(key)
+        for source in described["inputs"]:
+            if source["name"] in layouts:
+                source["layout"] = layouts[source["name"]]
+                source["stored"] = [*source["stored"], {"name": "layout", "type": "string"}]
+        self._engines[key] = self._open(serialization.write(described))
         return self._engines[key]
 
     def run(self, batch_size, inputs):
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
-        engine = self._engine(self._key(inputs))
+        key = self._key(inputs)
+        engine = self._engines.get(key) or self._make(key)
         if self._skipped and self._calls_back:
             # Functions are not called for batches that were given before.
             engine.go_on(self._skipped * batch_size)

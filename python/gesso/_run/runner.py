@@ -33,7 +33,7 @@ class _Scope:
 
     def __enter__(self):
         self._before = self._runner.is_unchecked
-        if not self._before:
+        if not self._before and self._runner.way is not self._api_type:
             self._runner.check_way(self._api_type)
         self._runner.is_unchecked = True
 
@@ -66,8 +66,10 @@ class Runner:
         self._interrupted, self._is_owed = None, False
         # Whether what is fed is taken before the call that feeds it returns.
         self._feeds_at_once = False
+        # Whether batches are made one by one, of nothing but what is fed.
+        self._is_plain = False
         # How it was run first, and whether it may be run in another way now.
-        self._api_type, self.is_unchecked = None, False
+        self.way, self.is_unchecked = None, False
 
     # --- building
 
@@ -97,6 +99,13 @@ class Runner:
             if self.execution is None:
                 self._build(pipeline)
 
+    def _need(self, pipeline):
+        """Lets the pipeline build itself, if that was not done yet."""
+        if self.execution is None:
+            pipeline.build()
+        else:
+            self.execution.process.check("The pipeline")
+
     def _build(self, pipeline):
         settings = self.settings
         if settings.num_threads is not None and settings.num_threads < 1:
@@ -113,7 +122,8 @@ class Runner:
             dtypes, ndims = [execution.dtype_named(one["dtype"]) for one in outputs], [one["ndim"] for one in outputs]
             self.settings = replace(settings, output_dtype=dtypes, output_ndim=ndims)
         built = execution.of_graph(self, state)
-        self.feeds.inputs, self.feeds.may_borrow = built.inputs, built.run.keeps_nothing
+        self.feeds.declare(built.inputs, built.run.keeps_nothing)
+        self._is_plain = self.settings.queue_depth == 1 and self.feeds.can_pass and not self.sources.groups
         self.execution = built
         if state is not None:
             self.epochs.restore(state)
@@ -140,23 +150,21 @@ class Runner:
 
     def check_way(self, api_type):
         """Raises if the pipeline was run in another way before."""
-        if self._api_type is None:
-            self._api_type = api_type
-        if api_type is not self._api_type:
-            raise RuntimeError(
-                f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
-            )
+        if self.way is None:
+            self.way = api_type
+        if api_type is not self.way:
+            raise RuntimeError(f"Mixing pipeline API type. Currently used: {self.way}, but trying to use {api_type}")
 
     # --- data in
 
     def feed(self, pipeline, edge, data, layout):
         """Gives an input, by its edge or name, its next batch."""
         with self._lock, held():
-            pipeline.build()
+            self._need(pipeline)
             if not isinstance(edge, str):
                 _check(edge)
             name = edge if isinstance(edge, str) else edge.name
-            if any(node.name == name for group in self.sources.groups for node in group.used):
+            if self.sources.groups and self.sources.feeds(name):
                 message = (
                     f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
                 )
@@ -205,7 +213,7 @@ class Runner:
     def begin(self, pipeline, inputs):
         """Begins one batch of these inputs, whatever the pipeline prepares ahead; `outputs` gives what it makes."""
         with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
-            pipeline.build()
+            self._need(pipeline)
             self.epochs.is_first = False
             try:
                 for name, data in inputs.items():
@@ -216,40 +224,72 @@ class Runner:
                 raise
             self._begin_batch(pipeline, is_ahead=True)
 
-    def schedule(self, pipeline, is_ahead=True):
+    def schedule(self, pipeline):
         """Begins the next batch; at first, as many as are prepared ahead."""
         with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
-            pipeline.build()
+            self._need(pipeline)
             self.execution.check_outside()
-            count = self.settings.queue_depth if self.epochs.is_first and self.settings.exec_pipelined else 1
-            if self.epochs.is_first:
-                self.sources.prefetch(self.settings.batch_size, self.epochs.epoch_idx)
-            for _ in range(count):
-                if self.epochs.is_last:
-                    return
-                self.epochs.is_first = False
-                try:
-                    self._begin_batch(pipeline, is_ahead)
-                except StopIteration:
-                    self.epochs.is_last = True
+            self._begin_batches(pipeline, is_ahead=True)
+
+    def _begin_batches(self, pipeline, is_ahead):
+        epochs, settings = self.epochs, self.settings
+        count = settings.queue_depth if epochs.is_first and settings.exec_pipelined else 1
+        if epochs.is_first:
+            self.sources.prefetch(settings.batch_size, epochs.epoch_idx)
+        for _ in range(count):
+            if epochs.is_last:
+                return
+            epochs.is_first = False
+            try:
+                self._begin_batch(pipeline, is_ahead)
+            except StopIteration:
+                epochs.is_last = True
 
     def outputs(self, pipeline):
         """The outputs of the oldest batch that was begun."""
-        return self._outputs(lambda: self.check_scheduled(pipeline))
+        return self._outputs(self.check_scheduled, pipeline)
 
     def check_scheduled(self, pipeline):
         """Raises if the pipeline is run in another way than by `schedule_run`."""
         with self._lock, self.scope(PipelineAPIType.SCHEDULED):
-            pipeline.build()
+            self._need(pipeline)
 
     def run(self, pipeline, inputs):
         """Begins a batch and gives its outputs, or those of one that was begun before."""
         if inputs and self.settings.exec_pipelined and self.settings.queue_depth > 1:
             raise RuntimeError(_NO_INPUTS)
-        return self._outputs(lambda: self._begin_run(pipeline, inputs))
+        if inputs and self._is_plain:
+            library.check_interrupt()
+            with held(), self._lock:
+                if self._are_all(pipeline, inputs):
+                    return self._run_of(inputs)
+        return self._outputs(self._begin_run, pipeline, inputs)
+
+    def _are_all(self, pipeline, inputs):
+        """Whether the next batch has to do with nothing but these inputs: nothing was fed or begun before, nothing of
+        the user's is called."""
+        return (
+            not self.begun
+            and not self._interrupted
+            and (self.way is PipelineAPIType.BASIC or self.is_unchecked)
+            and self.feeds.are_just(inputs)
+            and getattr(pipeline.iter_setup, "does_nothing", False)
+            and getattr(pipeline.feed_input, "only_feeds", False)
+        )
+
+    def _run_of(self, inputs):
+        """What `_outputs` comes to for such a batch: a small one takes no longer than to go through all of that."""
+        self.execution.process.check("The pipeline")
+        taken = self.feeds.passed(inputs, self.settings.batch_size)
+        self.epochs.is_first = False
+        self.epochs.consumer_iter += 1
+        outputs, self.errors = self.execution.make(taken)
+        self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
+        self.epochs.consumed += 1
+        return outputs
 
     def _begin_run(self, pipeline, inputs):
-        pipeline.build()
+        self._need(pipeline)
         self.execution.check_outside()
         if inputs and (self._is_owed or self._interrupted):
             # What nobody took was made of other data.
@@ -264,7 +304,7 @@ class Runner:
                 self._take_inputs(pipeline, inputs, is_ahead and self.settings.runs_ahead)
             with self.scope(PipelineAPIType.BASIC):
                 if not self._is_owed:
-                    self.schedule(pipeline, is_ahead)
+                    self._begin_batches(pipeline, is_ahead)
                 self._is_owed = False
         finally:
             self.feeds.keep_rest()
@@ -278,7 +318,7 @@ class Runner:
         finally:
             self._feeds_at_once = False
 
-    def _outputs(self, prepare):
+    def _outputs(self, prepare, *arguments):
         """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there
         for who asks next."""
         # The library is called by other threads.
@@ -287,7 +327,7 @@ class Runner:
         try:
             with held():
                 with self._lock:
-                    prepare()
+                    prepare(*arguments)
                     self.epochs.consumer_iter += 1
                     if not self.begun:
                         raise StopIteration
@@ -311,7 +351,7 @@ class Runner:
             self.epochs.consumer_iter -= 1
             self.epochs.consumed -= given
             self.begun.appendleft(outcome)
-            self._is_owed = self._api_type is PipelineAPIType.BASIC
+            self._is_owed = self.way is PipelineAPIType.BASIC
 
     # --- epochs
 

@@ -10,7 +10,8 @@ class _Numbered(enum.Enum):
     """A named number that is no `int`: an argument that wants an integer does not silently take one."""
 
     def __int__(self):
-        return self.value
+        # `value` is looked up by code of `Enum`.
+        return self._value_
 
     __index__ = __int__
     # Members are single objects. That of `Enum` hashes their names, at each look into a table.

@@ -138,8 +138,9 @@ def _check_rank(arrays, layout):
     if not arrays:
         return
     rank = arrays[0].ndim
-    if any(array.ndim != rank for array in arrays):
-        raise RuntimeError("samples of one batch differ in their number of dimensions, expected the same of all")
+    for array in arrays:
+        if array.ndim != rank:
+            raise RuntimeError("samples of one batch differ in their number of dimensions, expected the same of all")
     if layout and rank != len(layout):
         raise RuntimeError(f"The layout '{layout}' cannot describe {rank}-dimensional data")
 
@@ -167,6 +168,22 @@ def _no_batch(data):
     return f"{expected} {found if len(found) <= _SHOWN else found[:_SHOWN] + '...'} of type `{type(data).__name__}`."
 
 
+def in_place(data, limit):
+    """A list of arrays as a `Batch` that is read where they are. None: `to_batch` makes it, or says what is wrong."""
+    if type(data) is not list or not 0 < len(data) <= limit:
+        return None
+    arrays = list(data)
+    first = arrays[0]
+    for array in arrays:
+        if type(array) is not np.ndarray or array.dtype is not first.dtype or array.ndim != first.ndim:
+            return None
+        flags = array.flags
+        if array.nbytes < _WORTH or not flags.c_contiguous or not flags.aligned:
+            return None
+    dtype = dtype_of(first)
+    return Batch(arrays, dtype) if dtype is not None else None
+
+
 def to_batch(data, limit, layout=None, copy=True):
     """`data` as a `Batch` of at most `limit` samples.
 
@@ -183,7 +200,7 @@ def to_batch(data, limit, layout=None, copy=True):
     elif isinstance(data, (list, tuple)):
         if data and isinstance(data[0], TensorCPU):
             own, dtype = data[0].layout(), data[0].dtype
-        arrays = [to_array(value) for value in data]
+        arrays = [value if isinstance(value, np.ndarray) else to_array(value) for value in data]
     else:
         if isinstance(data, TensorCPU):
             own = data.layout()[1:]
@@ -212,6 +229,7 @@ def to_batch(data, limit, layout=None, copy=True):
             raise RuntimeError(
                 f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}."
             )
-    layout = layout_text(layout) or own
-    check_layout(layout if arrays else "", arrays[0].ndim if arrays else 0, "batch")
+    layout = own if layout is None else layout_text(layout) or own
+    if layout and arrays:
+        check_layout(layout, arrays[0].ndim, "batch")
     return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos, whole)

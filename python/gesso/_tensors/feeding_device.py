@@ -1,5 +1,7 @@
 """Data that users give for a batch in memory of a GPU: it stays there."""
 
+import numpy as np
+
 from .device_array import LEGACY_STREAM, DeviceArray, Memory, device_of_address, wait_for
 from .tensor import TensorGPU
 from .tensor_list import TensorListGPU
@@ -18,6 +20,8 @@ def device_arrays(data, copy):
 
 
 def _is_device(value):
+    if isinstance(value, (np.ndarray, bytes)):
+        return False
     return (
         isinstance(value, TensorGPU)
         and isinstance(value._data, DeviceArray)

@@ -1,6 +1,7 @@
 """Ctrl-C only where nothing is half done: `held` puts it off in the main thread, and `let` lets it through again,
 around what may take long and what is the user's. Knows no pipelines."""
 
+import os
 import threading
 from signal import SIGINT
 from threading import get_ident
@@ -16,6 +17,8 @@ except ImportError:  # an interpreter that has no such module
 
 _before: Any = None
 _came = False
+# The thread that Python gives Ctrl-C to.
+_main = threading.main_thread().ident
 
 
 def _note(*_):
@@ -25,13 +28,17 @@ def _note(*_):
 
 def _raise_noted():
     global _came
-    if _came:
-        _came = False
-        _before(SIGINT, None)
+    _came = False
+    _before(SIGINT, None)
 
 
-def _is_main():
-    return get_ident() == threading.main_thread().ident
+def _find_main():
+    global _main
+    _main = threading.main_thread().ident
+
+
+# In a child it is the thread that forked.
+os.register_at_fork(after_in_child=_find_main)
 
 
 class held:
@@ -42,7 +49,7 @@ class held:
     def __enter__(self):
         global _before
         self._is_outermost = False
-        if not _is_main():
+        if get_ident() != _main:
             return
         handler = getsignal(SIGINT)
         # A handler of C's, or none: Python gets no Ctrl-C.
@@ -54,7 +61,8 @@ class held:
     def __exit__(self, *_):
         if self._is_outermost:
             set_handler(SIGINT, _before)
-            _raise_noted()
+            if _came:
+                _raise_noted()
 
 
 class let:
@@ -63,11 +71,12 @@ class let:
     __slots__ = ("_was_held",)
 
     def __enter__(self):
-        self._was_held = _is_main() and getsignal(SIGINT) is _note
+        self._was_held = get_ident() == _main and getsignal(SIGINT) is _note
         if self._was_held:
             set_handler(SIGINT, _before)
             try:
-                _raise_noted()
+                if _came:
+                    _raise_noted()
             except BaseException:
                 set_handler(SIGINT, _note)
                 raise

@@ -16,19 +16,15 @@ class Outcome:
         self._pending = Lock()
         self._pending.acquire()
 
-    def _end(self):
-        self._is_done = True
-        self._pending.release()
-
     def set_result(self, result):
         """The call has returned. Once, as each of these."""
-        self._result = result
-        self._end()
+        self._result, self._is_done = result, True
+        self._pending.release()
 
     def set_exception(self, error):
         """The call has raised."""
-        self._error = error
-        self._end()
+        self._error, self._is_done = error, True
+        self._pending.release()
 
     def cancel(self):
         """The call will not be made."""
@@ -47,7 +43,9 @@ class Outcome:
 
     def result(self):
         """Waits; what the call has returned. Raises what it has raised."""
-        if self.exception() is None:
+        if not self._is_done:
+            self.exception()
+        if self._error is None:
             return self._result
         try:
             raise self._error
