@@ -126,7 +126,8 @@ def has_torch():
 
 
 def of_copies(package, device, data, size, options):
-    """What a copy of an output to the host takes, into memory of numpy's and into pinned memory."""
+    """What a copy of an output to the host takes, into memory of numpy's, into pinned memory, and by way of that into
+    numpy's."""
     if device != "gpu":
         return
     import numpy as np
@@ -143,7 +144,12 @@ def of_copies(package, device, data, size, options):
     def into_pinned():
         driver().run(0, "cuMemcpyDtoH_v2", pinned, address, ctypes.c_size_t(count))
 
-    for row, once in (("", pageable), (", pinned", into_pinned)):
+    def by_pinned():
+        array = np.empty(count, np.uint8)
+        into_pinned()
+        ctypes.memmove(array.ctypes.data, pinned, count)
+
+    for row, once in (("", pageable), (", pinned", into_pinned), (", by pinned memory", by_pinned)):
         row = f"copy of {count} bytes to the host{row}"
         if wanted(row, options):
             yield row, timed(once, options.runs)
@@ -215,6 +221,9 @@ def of_c(package, device, data, size, options):
         native.call("gesso_pipeline_load", file, len(file), device_number, ctypes.byref(pipeline))
         asked = native.InstanceOptions(ctypes.sizeof(native.InstanceOptions), options.threads, 0, 0, 0, 0, 0, None)
         native.call("gesso_instance_create", pipeline, ctypes.byref(asked), ctypes.byref(instance))
+        # As Python asks for it.
+        careful, asked.inputs_may_change = ctypes.c_void_p(), 1
+        native.call("gesso_instance_create", pipeline, ctypes.byref(asked), ctypes.byref(careful))
         shape = (ctypes.c_int64 * 1)(len(data))
         sample = native.Sample(ctypes.sizeof(native.Sample), data.ctypes.data, shape, 1)
         given = (native.Input * 1)()
@@ -243,7 +252,7 @@ def of_c(package, device, data, size, options):
                 raise RuntimeError(native.sample_error(result, 0))
             lib.gesso_result_free(result)
 
-        def own():
+        def own(instance=instance):
             if lib.gesso_instance_run(instance, 1, given, 1, ctypes.byref(result)):
                 raise RuntimeError(native.last_error())
             lib.gesso_result_free(result)
@@ -251,10 +260,12 @@ def of_c(package, device, data, size, options):
         for row, once in (
             (f"{size} {chain}: C, into the caller's memory", into),
             (f"{size} {chain}: C, into its own", own),
+            (f"{size} {chain}: C, into its own, inputs may change", lambda: own(careful)),
         ):
             if wanted(row, options):
                 yield row, timed(once, options.runs)
         lib.gesso_instance_free(instance)
+        lib.gesso_instance_free(careful)
         lib.gesso_pipeline_free(pipeline)
         del memory
 
