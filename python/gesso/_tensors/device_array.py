@@ -106,7 +106,11 @@ class _Returns:
             self._take()
         elif not self._is_awake:
             self._is_awake = True
-            self._thread.submit(self._take_soon)
+            try:
+                self._thread.submit(self._take_soon)
+            except BaseException:  # a Ctrl-C
+                self._is_awake = False
+                raise
 
     def _take_soon(self):
         time.sleep(self.PAUSE)
