@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -216,3 +217,27 @@ def test_threads_run_a_pipeline_with_their_own_inputs(size):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_who_waits_for_data_gets_it_before_who_brings_it():
+    @pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1)
+    def define():
+        return fn.copy(fn.external_source(name="x", blocking=True))
+
+    pipeline, found = define(), {}
+    data = [[np.full(5000, i, np.uint8)] for i in range(4)]
+    assert pipeline.run(x=data[0])[0].at(0)[0] == 0
+
+    def run(name, inputs):
+        found[name] = pipeline.run(**inputs)[0].at(0)[0]
+
+    first = threading.Thread(target=run, args=("first", {}))
+    first.start()
+    while not pipeline.runner.feeds.waiting:
+        time.sleep(0.001)
+    second = threading.Thread(target=run, args=("second", {"x": data[1]}))
+    second.start()
+    first.join(30)
+    pipeline.feed_input("x", data[2])
+    second.join(30)
+    assert found == {"first": 1, "second": 2}

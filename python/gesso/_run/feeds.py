@@ -21,7 +21,7 @@ class Feeds:
         self.inputs = {}
         # Whether one of them waits for data, and whether nothing of a batch is needed once it has run.
         self._blocks, self._may_borrow = False, False
-        # Whether a batch can go past the queues: nothing of it is needed later.
+        # Whether a batch can go past the queues: nobody waits for it there, and nothing of it is needed later.
         self.can_pass = False
         # The outcomes of batches that began before there was data for them.
         self.waiting = deque()
@@ -37,7 +37,7 @@ class Feeds:
         self.inputs, self._may_borrow = inputs, may_borrow
         self._blocks = any(declared["blocking"] for declared in inputs.values())
         self.can_pass = may_borrow and not any(
-            "videos" in declared or declared["repeat_last"] for declared in inputs.values()
+            "videos" in declared or declared["repeat_last"] or declared["blocking"] for declared in inputs.values()
         )
 
     def feed(self, name, data, batch_size, layout=None, copy=True, at_once=False):
