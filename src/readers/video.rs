@@ -7,7 +7,7 @@ use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
 use super::{Dataset, ReaderDef, Step, Tensor, Undecoded, count, tensors};
 use crate::cpu::formats::Formats;
-use crate::cpu::video::{Budget, Padding, fill_color};
+use crate::cpu::video::{Budget, Idle, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -285,6 +285,8 @@ struct Videos {
     /// Whether frames are decoded here.
     decodes: bool,
     formats: Formats,
+    /// Decoders from one sample to the next.
+    idle: Arc<Idle>,
 }
 
 impl Videos {
@@ -300,7 +302,16 @@ impl Videos {
         }
         let labels = listed.iter().map(|entry| entry.label).collect();
         let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
-        Ok(Self { files, labels, has_labels, samples, options, decodes, formats: Formats::ALL })
+        Ok(Self {
+            files,
+            labels,
+            has_labels,
+            samples,
+            options,
+            decodes,
+            formats: Formats::ALL,
+            idle: Arc::default(),
+        })
     }
 
     /// Frames of file `file`, decoded.
@@ -312,7 +323,8 @@ impl Videos {
         let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
         let mut buffer = memory.take(size)?;
         let pixels = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
-        video.write_all(frames, *fill, pixels, &Budget::default(), rayon::current_num_threads())?;
+        let budget = Budget::default().keeping(&self.idle);
+        video.write_all(frames, *fill, pixels, &budget, rayon::current_num_threads())?;
         let bytes = match scale {
             None => Sample::Pooled(Arc::new(buffer), 0..size),
             Some(scale) => {

@@ -33,5 +33,6 @@ mod tiff;
 mod turned;
 mod video;
 mod video_ffmpeg;
+mod video_idle;
 mod video_limits;
 mod video_spare;

@@ -1,9 +1,11 @@
 //! What decoding a video may cost: pixels, bytes that its decoder holds, time for as long as somebody waits. It must
 //! not know codecs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::idle::Idle;
 use crate::deadline::{NoDeadline, Watch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -21,6 +23,8 @@ pub struct Budget<'w> {
     watch: Watch<'w>,
     /// Whether Gesso's own decoders are used in any case.
     is_by_own: bool,
+    /// Decoders that are kept from one video to the next.
+    idle: Option<Arc<Idle>>,
 }
 
 /// What a decoder may hold.
@@ -45,6 +49,7 @@ impl Budget<'static> {
             memory: Memory::Most(usize::MAX),
             watch: Watch::new(&NoDeadline, None),
             is_by_own: false,
+            idle: None,
         }
     }
 }
@@ -53,7 +58,7 @@ impl<'w> Budget<'w> {
     /// The whole of it for as long as `watch` says.
     pub fn while_waiting(watch: Watch<'w>) -> Self {
         let pixels = AtomicU64::new(limits::MAX_VIDEO_DECODED_PIXELS);
-        Self { pixels, memory: Memory::Most(usize::MAX), watch, is_by_own: false }
+        Self { pixels, memory: Memory::Most(usize::MAX), watch, is_by_own: false, idle: None }
     }
 
     /// The same for decoders that may hold `most` bytes each.
@@ -72,6 +77,16 @@ impl<'w> Budget<'w> {
     #[must_use]
     pub fn by_own_decoders(self) -> Self {
         Self { is_by_own: true, ..self }
+    }
+
+    /// The same for decoders that are taken from `idle`, and kept there when their pictures have come.
+    #[must_use]
+    pub fn keeping(self, idle: &Arc<Idle>) -> Self {
+        Self { idle: Some(Arc::clone(idle)), ..self }
+    }
+
+    pub(super) fn idle(&self) -> Option<&Arc<Idle>> {
+        self.idle.as_ref()
     }
 
     pub(super) fn is_by_own(&self) -> bool {

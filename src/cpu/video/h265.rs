@@ -1,13 +1,16 @@
 //! H.265 (HEVC) by the crate `rusty_h265`: Main, Main 10.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rusty_h265::Frame;
 use rusty_h265::nal::{NalHeader, NalType};
 
 use super::budget::{Budget, Cost};
 use super::decoder::{Larger, Picture, VideoDecoder, damaged};
+use super::h265_idle::{Between, Known, Name, begins_anew};
 use super::h265_kept::{self, Kept, Shape, error};
+use super::idle::Idle;
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes, TakeRow};
@@ -40,6 +43,18 @@ pub(super) struct Decoder {
     /// The most pictures that there were at a time: what they take is used again.
     pictures: usize,
     ready: VecDeque<Box<dyn Picture>>,
+    known: Known,
+    has_begun: bool,
+    /// Who keeps `inner` when all pictures have come.
+    idle: Option<Arc<Idle>>,
+    progress: Progress,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    AtWork,
+    Failed,
+    Done,
 }
 
 struct Decoded {
@@ -61,6 +76,10 @@ impl Decoder {
             slices: 0,
             pictures: 0,
             ready: VecDeque::new(),
+            known: Known::default(),
+            has_begun: false,
+            idle: None,
+            progress: Progress::AtWork,
         };
         units.into_iter().try_for_each(|unit| decoder.unit(unit, None, budget))?;
         Ok(decoder)
@@ -72,6 +91,7 @@ impl Decoder {
             return Ok(());
         }
         let head = NalHeader::parse(unit).ok_or_else(|| damaged("H.265: a unit without a header"))?;
+        let mut name = None;
         match head.nal_type {
             // Other layers are of no account.
             _ if head.layer_id != 0 => return Ok(()),
@@ -81,13 +101,17 @@ impl Decoder {
                     let matrix = Matrix::numbered(vui.matrix_coeffs);
                     self.color = Color { matrix, full_range: vui.video_full_range_flag };
                 }
+                name = Some(Name::Sequence(sps.id));
                 self.kept.sequence(sps, shape);
             }
-            NalType::Pps => self.kept.pictures(unit)?,
+            NalType::Pps => name = Some(Name::Pictures(self.kept.pictures(unit)?)),
             NalType::Vps | NalType::Eos | NalType::Eob => {}
             kind if kind.is_vcl() => {
                 if self.leaves_out(&head, unit, place.unwrap_or(usize::MAX)) {
                     return Ok(());
+                }
+                if !std::mem::replace(&mut self.has_begun, true) && place.is_some() {
+                    self.take_over(&head, unit, budget)?;
                 }
                 self.pay(&head, unit, budget)?;
             }
@@ -96,7 +120,22 @@ impl Decoder {
         }
         let pushed = self.inner.push_nal(unit, place.map(|place| place as i64)).map_err(error);
         self.collect();
+        if let (Some(name), Ok(())) = (name, &pushed) {
+            self.known.add(name, unit);
+        }
         pushed
+    }
+
+    /// Goes on with a decoder that was kept, and the memory of its pictures, where there is one and it may be as large.
+    fn take_over(&mut self, head: &NalHeader, unit: &[u8], budget: &Budget<'_>) -> Result<()> {
+        let Some(idle) = budget.idle().filter(|_| begins_anew(head, is_first(unit))) else { return Ok(()) };
+        self.idle = Some(Arc::clone(idle));
+        let found = idle.take(|kept: &Between| kept.fits(&self.known, self.first));
+        if let Some(kept) = found.filter(|kept| budget.hold(kept.held()).is_ok()) {
+            self.pictures = kept.pictures;
+            self.inner = kept.begin(&self.known)?;
+        }
+        Ok(())
     }
 
     /// Whether a slice is one of a picture that takes more memory than the first ones.
@@ -147,7 +186,11 @@ pub(super) fn is_first(unit: &[u8]) -> bool {
 
 impl VideoDecoder for Decoder {
     fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
-        nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, Some(place), budget))
+        let sent = nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, Some(place), budget));
+        if sent.is_err() {
+            self.progress = Progress::Failed;
+        }
+        sent
     }
 
     fn passes_over(&mut self, packet: &[u8]) -> bool {
@@ -168,6 +211,9 @@ impl VideoDecoder for Decoder {
     fn finish(&mut self) -> Result<()> {
         self.inner.flush();
         self.collect();
+        if self.progress == Progress::AtWork {
+            self.progress = Progress::Done;
+        }
         Ok(())
     }
 
@@ -177,6 +223,18 @@ impl VideoDecoder for Decoder {
 
     fn held(&self) -> usize {
         if self.pictures == 0 { 0 } else { self.first.held(self.pictures) }
+    }
+}
+
+impl Drop for Decoder {
+    fn drop(&mut self) {
+        let Some(idle) = self.idle.take().filter(|_| self.progress == Progress::Done) else { return };
+        self.ready.clear();
+        let (inner, known) = (std::mem::take(&mut self.inner), std::mem::take(&mut self.known));
+        if let Some(kept) = Between::of(inner, known, self.first, self.pictures) {
+            let held = kept.held();
+            idle.give(kept, held);
+        }
     }
 }
 

@@ -108,14 +108,15 @@ impl Kept {
         put(&mut self.sequences, usize::from(sps.id), (sps, shape));
     }
 
-    /// Takes in the parameters of pictures.
+    /// Takes in the parameters of pictures, and gives their number.
     ///
     /// # Errors
     /// Damaged ones.
-    pub(super) fn pictures(&mut self, unit: &[u8]) -> Result<()> {
+    pub(super) fn pictures(&mut self, unit: &[u8]) -> Result<u8> {
         let pps = parse_pps(&nal::unescape(unit, 2)).map_err(error)?;
-        put(&mut self.pictures, usize::from(pps.id), pps);
-        Ok(())
+        let number = pps.id;
+        put(&mut self.pictures, usize::from(number), pps);
+        Ok(number)
     }
 
     /// Looks at the first slice of a picture, which the crate decodes next beside `kept`; `None` where that cannot.

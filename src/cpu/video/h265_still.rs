@@ -57,7 +57,9 @@ fn usual(sps: &Sps, parameters: &[&[u8]], stream: &[u8], framing: Framing) -> Re
                 let (sps, shape) = h265_kept::sequence(unit)?;
                 kept.sequence(sps, shape);
             }
-            Some(NalType::Pps) => kept.pictures(unit)?,
+            Some(NalType::Pps) => {
+                kept.pictures(unit)?;
+            }
             _ => {}
         }
         inner.push_nal(unit, None).map_err(error)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cpu::encoded::Encoded;
-use crate::cpu::video::{Budget, Efforts, Video, fill_color};
+use crate::cpu::video::{Budget, Efforts, Idle, Video, fill_color};
 use crate::deadline::{Effort, Watch};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -25,6 +25,9 @@ use on_device::OnDevice;
 /// Red, green, blue.
 const CHANNELS: usize = 3;
 
+/// Of the memory that a batch may take, the part (one in so many) that decoders between two samples may hold.
+const IDLE_PART: usize = 8;
+
 struct DecodersVideo {
     frames: Frames,
     fill: [u8; CHANNELS],
@@ -35,6 +38,8 @@ struct DecodersVideo {
     /// Frames decoded since somebody asked.
     decoded: Decoded,
     on_device: Option<OnDevice>,
+    /// Decoders of the host from one sample to the next.
+    idle: Arc<Idle>,
 }
 
 /// Videos of a batch that were opened: samples may share the memory of one, as sequences that a reader found do.
@@ -65,6 +70,8 @@ struct Job {
     opened: usize,
     /// Decoders that may be at work on it at a time.
     decoders: usize,
+    /// Those of the samples before it.
+    idle: Arc<Idle>,
 }
 
 impl Job {
@@ -76,7 +83,7 @@ impl Job {
 
     /// What it may cost, for as long as `watch` says.
     fn budget<'w>(&self, watch: Watch<'w>) -> Budget<'w> {
-        Budget::while_waiting(watch).within(self.efforts.decoder)
+        Budget::while_waiting(watch).within(self.efforts.decoder).keeping(&self.idle)
     }
 }
 
@@ -116,6 +123,7 @@ impl DecodersVideo {
             memory: usize::MAX,
             decoded: Decoded::default(),
             on_device: None,
+            idle: Arc::default(),
         })
     }
 
@@ -131,7 +139,8 @@ impl DecodersVideo {
         let most = limits::MAX_SAMPLE_BYTES / (height * width * CHANNELS);
         let frames = self.frames.choose(sample, video.frames(), most)?;
         let efforts = video.effort(&frames);
-        Ok(Job { frames, height, width, efforts, opened: video.held(), decoders: 1 })
+        let idle = Arc::clone(&self.idle);
+        Ok(Job { frames, height, width, efforts, opened: video.held(), decoders: 1, idle })
     }
 
     /// Lets several decoders work on a video where there is memory for them: as many as threads, and half of what the
@@ -183,6 +192,7 @@ impl Operator for DecodersVideo {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.memory = preferences.max_memory.unwrap_or(usize::MAX);
+        self.idle = Arc::new(Idle::within(self.memory / IDLE_PART));
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
