@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gesso::cpu::video::{Budget, Idle, Video};
-use gesso::error::Result;
+use gesso::error;
 
 use crate::numbers::Numbers;
 use crate::video::{bytes, cases, damage, unless_a_library_panics};
@@ -19,8 +19,8 @@ const CLIPS: [&str; 6] = [
 ];
 
 /// All frames, by a decoder that `idle` keeps, or by new ones; the text of an error.
-fn all(file: &[u8], idle: Option<&Arc<Idle>>) -> std::result::Result<Vec<u8>, String> {
-    let read = || -> Result<Vec<u8>> {
+fn all(file: &[u8], idle: Option<&Arc<Idle>>) -> Result<Vec<u8>, String> {
+    let read = || -> error::Result<Vec<u8>> {
         let video = Video::open(file)?;
         let frames: Vec<_> = (0..video.frames().min(64)).map(Some).collect();
         let mut pixels = vec![0; frames.len() * video.height() * video.width() * 3];
@@ -83,11 +83,7 @@ fn damage_is_found_as_by_a_new_decoder() {
             let damaged = damage(&mut numbers, &file);
             all(&file, Some(&idle)).unwrap();
             let [kept, new] = [Some(&idle), None].map(|idle| unless_a_library_panics(|| all(&damaged, idle)));
-            assert!(
-                kept == new,
-                "{name}, case {case}: {:?}",
-                (kept.map(|kept| kept.err()), new.map(|new| new.err()))
-            );
+            assert!(kept == new, "{name}, case {case}: {:?}", (kept.map(Result::err), new.map(Result::err)));
         }
     }
 }
