@@ -33,13 +33,20 @@ struct NoParams {
   uint32_t unused;
 };
 
-// A statement of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`),
-// which saves the time between two kernels: behind it all ahead is done and visible, and the kernel behind may come
-// likewise. What stands before it may read what the kernel ahead of the one ahead has left, or the upload, and write
-// what neither of them touches.
-__device__ inline void begin_early() {
+// Of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`), which saves the
+// time between two kernels: behind this statement all ahead is done and visible. What stands before it may read what the
+// kernel ahead of the one ahead has left, or the upload, and write what neither of them touches.
+__device__ inline void wait_for_earlier() {
 #if defined(EARLY) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The same, and the kernel behind may come likewise. Its blocks take room while they wait, so that kernels which take
+// long only wait themselves.
+__device__ inline void begin_early() {
+  wait_for_earlier();
+#if defined(EARLY) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

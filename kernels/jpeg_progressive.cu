@@ -404,7 +404,7 @@ struct Scan {
 };
 
 extern "C" __global__ void __launch_bounds__(PROGRESSIVE_THREADS, 3) jpeg_progressive(const Task *rows, uint32_t count, Params p) {
-  begin_early();
+  wait_for_earlier();
   __shared__ uint4 memory[WARPS * sizeof(Own) / 16];
   __shared__ uint32_t progress[MAX_PASSES], taken;
   static_assert(sizeof(Own) % 16 == 0, "tables are loaded in fours of words");

@@ -58,7 +58,8 @@ impl KernelSpec {
         self
     }
 
-    /// It begins with `begin_early()`, so that it may be launched before what is ahead of it in its stream is done.
+    /// It waits by itself (`begin_early()` in `kernels/common.cuh`), so that it may be launched before what is ahead of
+    /// it in its stream is done.
     #[must_use]
     pub fn early(mut self) -> Self {
         self.early = true;

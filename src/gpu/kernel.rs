@@ -131,8 +131,9 @@ pub(super) struct Launch {
     pub(super) params: Vec<u64>,
 }
 
-/// Blocks of a launch, at most, that may begin early: more would take room from what is ahead of it and still works.
-const EARLY_BLOCKS: u32 = 400;
+/// Threads of a launch, at most, that may begin early: more would take room from what is ahead of it and still works.
+/// An H100 has room for four times as many.
+const EARLY_THREADS: u64 = 64 << 10;
 
 impl Launch {
     /// Puts the kernel into `stream`, which is one of the kernel's device; its context is bound.
@@ -143,7 +144,8 @@ impl Launch {
         let mut arguments: [*mut c_void; 3] =
             [(&raw mut self.rows).cast(), (&raw mut self.count).cast(), self.params.as_mut_ptr().cast()];
         let [x, y, z] = self.grid.blocks;
-        let early = self.kernel.begins_early && x.saturating_mul(y).saturating_mul(z) <= EARLY_BLOCKS;
+        let threads = [x, y, z, self.grid.threads].into_iter().map(u64::from).fold(1, u64::saturating_mul);
+        let early = self.kernel.begins_early && threads <= EARLY_THREADS;
         let mut attribute = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],

@@ -116,8 +116,7 @@ impl Recorder {
         self.scratch.place(bytes)?.map_or_else(|| Ok(self.allocate(bytes)?.address()), Ok)
     }
 
-    /// Keeps memory that commands read although it was not allocated here, until the batch is over. What has no owner
-    /// lives for the batch anyway.
+    /// Keeps memory that commands read although it was not allocated here, until the batch is over.
     pub fn keep(&mut self, bytes: &DeviceBytes<'_>) {
         self.kept.extend(bytes.owned());
     }

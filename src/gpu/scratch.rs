@@ -9,19 +9,24 @@ use super::slab::Slab;
 use crate::error::{Error, Result};
 use crate::memory::pattern;
 
-/// Bytes that stay at most: what a picture of two megapixels needs. Others find more of it in the device's pool.
+/// Bytes that stay at most: what a picture of two megapixels needs. Who needs more finds it in the device's pool.
 const MOST_BYTES: usize = 16 << 20;
+
+/// The part of what a model may have on a device that stays, where that is less.
+const PART: usize = 64;
 
 /// The memory, in one piece as soon as it is known how much a batch takes.
 pub(super) struct Scratch {
     slab: Slab<DeviceBuffer>,
+    most: usize,
     stream: Arc<Stream>,
 }
 
 impl Scratch {
     /// For what is put into `stream`, and into streams that it waits for.
     pub(super) fn new(stream: &Arc<Stream>) -> Self {
-        Self { slab: Slab::new(MOST_BYTES), stream: Arc::clone(stream) }
+        let most = MOST_BYTES.min(stream.gpu().ceiling() / PART);
+        Self { slab: Slab::new(most), most, stream: Arc::clone(stream) }
     }
 
     /// Where `bytes` bytes are. `None`: they are too many, or memory is filled with a pattern for every batch.
@@ -29,7 +34,7 @@ impl Scratch {
     /// # Errors
     /// Unavailable, when the device has no memory.
     pub(super) fn place(&mut self, bytes: usize) -> Result<Option<u64>> {
-        if bytes > MOST_BYTES || pattern().is_some() {
+        if bytes > self.most || pattern().is_some() {
             return Ok(None);
         }
         let (piece, offset) = self.slab.place(bytes, |bytes| DeviceBuffer::new(&self.stream, bytes))?;

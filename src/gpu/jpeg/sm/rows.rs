@@ -343,10 +343,7 @@ mod tests {
                 assert!(groups(32, 32) <= most_groups(ends.len(), [0, 0], 1));
                 for multiprocessors in [1, 8, 132] {
                     let of_a_warp = |threads| threads_of_a_warp(threads, multiprocessors);
-                    let dealt = groups(
-                        of_a_warp(ends.len() * cut.guesses as usize),
-                        of_a_warp(ends.len()),
-                    );
+                    let dealt = groups(of_a_warp(ends.len() * cut.guesses as usize), of_a_warp(ends.len()));
                     assert!(dealt <= most_groups(ends.len(), [0, 0], 1) + most_dealt(multiprocessors));
                 }
             }
