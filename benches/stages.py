@@ -27,8 +27,8 @@ LAYOUT = resampling.LAYOUT
 SIDE, MAX_TAPS, ENOUGH_BLOCKS, THREADS, MAX_TILES = 224, 48, 8192, LAYOUT.THREADS, LAYOUT.MAX_TILES
 DOWN, ACROSS = SIDE // LAYOUT.TILE_H, SIDE // LAYOUT.TILE_W
 RUNS, WARM_UP = 20, 3
-# As src/gpu/jpeg/sm/rows.rs cuts batches of few bytes and of many.
-SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
+# As src/gpu/jpeg/sm/rows.rs cuts batches of few bytes and of many, and deals threads out among warps of an SM.
+SMALL_BYTES, CUTS, WARPS_OF_AN_SM = 3 << 20, ((544, 6), (1056, 1)), 8
 BLOCKS_OF_A_TASK = 256
 
 driver, nvrtc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvrtc.so.13")
@@ -85,11 +85,11 @@ class Config(ctypes.Structure):
 EARLY = Attribute(6, (0, 1))
 
 
-def launch(function, grid, threads, rows, count, params, early_blocks=0):
-    """With `early_blocks`, a launch of no more blocks may begin before what is ahead of it is done."""
+def launch(function, grid, threads, rows, count, params, early_threads=0):
+    """With `early_threads`, a launch of no more threads may begin before what is ahead of it is done."""
     values = [ctypes.c_uint64(rows.data.ptr), ctypes.c_uint32(count)]
     pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, values), params.ctypes.data)
-    early = grid[0] * grid[1] <= early_blocks
+    early = grid[0] * grid[1] * threads <= early_threads
     config = Config(*grid, 1, threads, 1, 1, 0, None, ctypes.addressof(EARLY), early)
     check(driver.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None), "a launch")
 
@@ -117,8 +117,11 @@ class Batch:
     def __init__(self, jpegs):
         self.jpegs, self.weights = jpegs, None
         size = sum(len(jpeg.data) for jpeg in jpegs)
-        images, arrays = batch.tables_of(jpegs, *CUTS[size >= SMALL_BYTES])
-        _, segments, tables, quantisation, data, pairs, guesses, decodes, pixels, _, _, _, sizes = arrays
+        bits, guesses = CUTS[size >= SMALL_BYTES]
+        room = cupy.cuda.Device().attributes["MultiProcessorCount"] * WARPS_OF_AN_SM
+        of_a_warp = [min(-(-8 * size * each // bits // room), 32) for each in (guesses, 1)]
+        images, arrays = batch.tables_of(jpegs, bits, guesses, of_a_warp)
+        _, segments, tables, quantisation, data, pairs, guesses, decodes, _, pixels, *_, sizes = arrays
         pieces, blocks, _, pixel_bytes = map(int, np.frombuffer(sizes, np.uint64))
         self.pixels = cupy.zeros(pixel_bytes, np.uint8)
         self.data, images = on_device(data), images.copy()
@@ -169,9 +172,10 @@ class Batch:
         }
         self.work["resolve"] = self.work["dc"] = (self.memory["images"], len(jpegs), 1024)
 
-    def run(self, function, stage, early_blocks=0):
+    def run(self, function, stage, early_threads=0):
         rows, count, threads = self.work[stage]
-        launch(function, (count, 1), threads, rows, count, self.params, early_blocks)
+        blocks = count * (batch.LAYOUT.PAIRS_PARTS if stage == "pairs" else 1)
+        launch(function, (blocks, 1), threads, rows, count, self.params, early_threads)
 
     def axes_of(self, rows):
         """The axes of `rows`, with a place for the weights of each; the same for pixels and for planes."""
@@ -218,8 +222,8 @@ def main():
         "--early",
         type=int,
         nargs="+",
-        default=[0, 64],
-        metavar="BLOCKS",
+        default=[0, 64 << 10],
+        metavar="THREADS",
         help="launches up to so large may begin early",
     )
     options = parser.parse_args()

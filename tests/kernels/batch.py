@@ -203,7 +203,7 @@ class View:
 
 def tables_of(jpegs, bits, guesses, of_a_warp, views=None):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be.
-    So many threads of a warp are at work on pieces."""
+    So many threads of a warp are at work where codes are looked for, and where they are decoded."""
     images, views = np.zeros(len(jpegs), IMAGE), views or [View(jpeg) for jpeg in jpegs]
     segments, data, lookups, values = [], b"", {}, {}
     planes, samples, passes = [], 0, []
@@ -258,8 +258,8 @@ def tables_of(jpegs, bits, guesses, of_a_warp, views=None):
         padded = size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0)
         ahead = min(AHEAD * size, SKIP_WINDOW_BITS // 2)
         at_once = {
-            "guess": (SKIP_THREADS // 32 * of_a_warp // guess, SKIP_WINDOW_BITS - ahead),
-            "decode": (DECODE_THREADS // 32 * of_a_warp, DECODE_WINDOW_BITS),
+            "guess": (SKIP_THREADS // 32 * of_a_warp[0] // guess, SKIP_WINDOW_BITS - ahead),
+            "decode": (DECODE_THREADS // 32 * of_a_warp[1], DECODE_WINDOW_BITS),
         }
         for kind, (most, room) in at_once.items():
             most = max(1, min(most, room // padded))

@@ -38,7 +38,7 @@ HEADERS = [
     "jpeg_colors.cuh",
 ]
 # Bits of a piece, guesses, threads of a warp that are at work.
-CUTS = {"one image": (544, 6, 1), "small batches": (544, 6, 32), "large batches": (1056, 1, 32)}
+CUTS = {"one image": (544, 6, (4, 1)), "small batches": (544, 6, (32, 32)), "large batches": (1056, 1, (32, 32))}
 # As kernels/jpeg.cuh has them.
 FINE, TOO_WIDE = 0, 16
 # Of twelve files, of which every second is damaged.
