@@ -8,9 +8,9 @@
 // what a `Reader` has at hand.
 constexpr uint32_t REACH = 68;
 
-// Which of `count` pieces of work this thread of a block of `threads` has, if it is less than `count`. Each warp has as
-// many as the others: what threads of a warp do in turn, as each comes to the end of a block elsewhere, takes as long as
-// it has threads at work.
+// Which of `count` items this thread works on; `count` or more: none. The block has so many `threads`, and each of its
+// warps gets as many items. Threads of a warp come to the ends of blocks at different steps, and what they do there, the
+// warp does for one after the other. So it is faster the fewer of its threads are at work.
 __device__ inline uint32_t spread(uint32_t count, uint32_t threads) {
   const uint32_t warps = threads / 32, each = (count + warps - 1) / warps, lane = threadIdx.x % 32;
   return lane < each ? threadIdx.x / 32 * each + lane : count;
@@ -84,7 +84,7 @@ struct Codes : Tables<uint32_t, AC_CODE_BITS, DC_CODE_BITS> {
   }
 };
 
-// The bits from a position on, in registers: shared memory is asked for the next word long before it is needed.
+// The bits from a position on, in registers. A word is loaded from shared memory long before its bits are needed.
 struct Reader {
   Shared words;
   // The word that the position lies in, and the two behind it.

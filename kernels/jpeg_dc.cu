@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Image *rows,
   for (uint32_t round = 0; round < mcus; round += THREADS) {
     const uint32_t mcu = round + threadIdx.x;
     int16_t *const dcs = p.dcs + image.first_block + (uint64_t)mcu * mcu_blocks;
-    // All of them are asked for at once.
+    // All loads are under way at once.
     int32_t values[MCU_BLOCKS];
 #pragma unroll
     for (uint32_t i = 0; i < MCU_BLOCKS; i++) values[i] = mcu < mcus && i < mcu_blocks ? dcs[i] : 0;

@@ -8,8 +8,9 @@ constexpr uint32_t THREADS = SKIP_THREADS;
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows, uint32_t count, Params p) {
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
-  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Of a whole
-  // block rounds keep the threads of a warp together, of which few have much to do; few are spread over its warps.
+  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. In a full
+  // block they are packed into as few warps as possible in each round, as few threads have much to do. In a block of few
+  // pieces they are spread over all warps.
   __shared__ uint32_t size[2];
   __shared__ uint16_t work[2][THREADS];
   __shared__ uint32_t places[2][THREADS];

@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
   // Where the pieces before this round end: in which slot, and what was passed since the segment began.
   uint32_t slot = 0;
   Sum passed = {};
-  // The next round's, so that nobody waits for them.
+  // Those of the next round are loaded while this one is computed.
   uint4 links = links_of(p, image, threadIdx.x);
   for (uint32_t round = 0; round < image.pieces; round += THREADS) {
     const uint32_t piece = round + threadIdx.x;
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     Sum sum = {};
     const bool known = there && mine != NO_SLOT;
     const uint32_t through = known ? p.passed[at * SLOT_ROOM + mine] : NOT_FOLLOWED;
-    // Asked for together with that.
+    // Loaded at the same time as `through`.
     const uint32_t entered = known && !first ? p.exits[(at - 1) * SLOT_ROOM + mine] : ~0u;
     if (through != NOT_FOLLOWED) {
       sum = {first, through + (first ? segment.first_block : 0)};

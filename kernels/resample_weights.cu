@@ -37,6 +37,6 @@ extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *r
       for (int k = 0; k < axis.taps; k++) weights[(uint64_t)k * axis.size] = raw_weight(axis, i, k) / sum;
     }
   }
-  // What is ahead, images, has nothing to do with weights.
+  // The weights depend on nothing that kernels ahead of this one make. The kernel behind it does.
   begin_early();
 }

@@ -9,10 +9,11 @@ use super::slab::Slab;
 use crate::error::{Error, Result};
 use crate::memory::pattern;
 
-/// Bytes that stay at most: what a picture of two megapixels needs. Who needs more finds it in the device's pool.
+/// Bytes that stay at most: what a picture of two megapixels needs. A batch that needs more takes it from the device's
+/// pool.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The part of what a model may have on a device that stays, where that is less.
+/// Of the memory that a model may have on a device, the part (one in so many) that stays, where that is less.
 const PART: usize = 64;
 
 /// The memory, in one piece as soon as it is known how much a batch takes.

@@ -15,8 +15,8 @@ const PART_BYTES: usize = 32 << 10;
 /// Data of fewer parts is for one thread.
 const FEWEST_PARTS: usize = 4;
 
-/// The same where a thread takes out zeros by blocks: it has done more before others are awake, which takes them 20 to
-/// 60 us.
+/// The same where a thread takes zeros out by blocks of 64 bytes. Other threads take 20 to 60 us to wake, and it is done
+/// by then.
 const FEWEST_PARTS_BY_BLOCKS: usize = 32;
 
 /// The bytes of a marker.

@@ -239,18 +239,18 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
     groups
 }
 
-/// How many threads of a warp are at work where `threads` are to be, of all batches under way, on so many
-/// multiprocessors. A warp takes longer the more of its threads come to the end of a block elsewhere, so that there are
-/// few as long as the device has room for more warps.
+/// How many threads of each warp are at work, where all batches under way have so many `threads` to do on so many
+/// multiprocessors. The fewer, the sooner a warp is done (`spread` in `kernels/jpeg_codes.cuh`). So there are few as
+/// long as the device has room for more warps.
 pub(super) fn threads_of_a_warp(threads: usize, multiprocessors: usize) -> u32 {
     threads.div_ceil(multiprocessors.max(1) * WARPS_OF_AN_SM).clamp(1, 32) as u32
 }
 
-/// Warps of an SM among which these threads are dealt out.
+/// Warps of each SM among which these threads are dealt out.
 const WARPS_OF_AN_SM: usize = 8;
 
-/// Rows of [`Work`] that a batch has beside [`most_groups`], at most, as its pieces are dealt out among warps of so
-/// many multiprocessors: each of three tables has a row for the threads of four warps, or more.
+/// Rows of [`Work`] that a batch has beside [`most_groups`], at most, when its pieces are dealt out among the warps of
+/// so many multiprocessors. Each row of its three tables is for four of these warps or more.
 pub(super) fn most_dealt(multiprocessors: usize) -> usize {
     3 * multiprocessors * WARPS_OF_AN_SM / 4
 }
