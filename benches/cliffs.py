@@ -2,8 +2,8 @@
 """Where more at once is slower: decode + resize to 224x224 + normalize in process on a GPU, by size, batch and batches
 at a time (lanes).
 
-    benches/cliffs.py --json FILE --limit 540               every cell, or those that 9 minutes are enough for;
-                                                            again, the rest
+    benches/cliffs.py --json FILE --limit 540               cells for 540 seconds at most; another call measures
+                                                            those that are left
     benches/cliffs.py --sizes 500x375 --batches 128 256 512 --lanes 1 4 --seconds 3
     benches/cliffs.py --sizes 500x375-mixed 1920x1080-progressive --batches 1 32 512      other kinds of files
     benches/cliffs.py --from FILE... --svg FILE             the report and the picture of what was measured before

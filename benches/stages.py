@@ -2,11 +2,11 @@
 """What each kernel takes that decodes JPEGs on a device's SMs and resizes them, alone: CUDA events, medians of 20
 runs.
 
-    benches/stages.py --images FOLDER [--batch 1 8 32 128 512]
+    benches/stages.py --images FOLDER [--batch 1 8 32 128 512] [--early 0 65536]
 
 FOLDER holds JPEGs of one size that fit the kernels; `scripts/lib/make_bench_images.py` makes some. Needs cupy and
 CUDA's NVRTC. The resize is to 224 x 224, normalised: of pixels, and of the planes that the decoder leaves to it. Prints
-microseconds."""
+microseconds; `early N` is the whole chain, where launches of up to N threads may begin early."""
 
 import argparse
 import ctypes
@@ -28,7 +28,7 @@ SIDE, MAX_TAPS, ENOUGH_BLOCKS, THREADS, MAX_TILES = 224, 48, 8192, LAYOUT.THREAD
 DOWN, ACROSS = SIDE // LAYOUT.TILE_H, SIDE // LAYOUT.TILE_W
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/sm/rows.rs cuts batches of few bytes and of many, and deals threads out among warps of an SM.
-SMALL_BYTES, CUTS, WARPS_OF_AN_SM = 3 << 20, ((544, 6), (1056, 1)), 8
+SMALL_BYTES, CUTS, DEALT_WARPS_OF_AN_SM = 3 << 20, ((544, 6), (1056, 1)), 8
 BLOCKS_OF_A_TASK = 256
 
 driver, nvrtc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvrtc.so.13")
@@ -117,10 +117,10 @@ class Batch:
     def __init__(self, jpegs):
         self.jpegs, self.weights = jpegs, None
         size = sum(len(jpeg.data) for jpeg in jpegs)
-        bits, guesses = CUTS[size >= SMALL_BYTES]
-        room = cupy.cuda.Device().attributes["MultiProcessorCount"] * WARPS_OF_AN_SM
-        of_a_warp = [min(-(-8 * size * each // bits // room), 32) for each in (guesses, 1)]
-        images, arrays = batch.tables_of(jpegs, bits, guesses, of_a_warp)
+        bits, count = CUTS[size >= SMALL_BYTES]
+        room = cupy.cuda.Device().attributes["MultiProcessorCount"] * DEALT_WARPS_OF_AN_SM
+        of_a_warp = [min(-(-8 * size * each // bits // room), 32) for each in (count, 1)]
+        images, arrays = batch.tables_of(jpegs, bits, count, of_a_warp)
         _, segments, tables, quantisation, data, pairs, guesses, decodes, _, pixels, *_, sizes = arrays
         pieces, blocks, _, pixel_bytes = map(int, np.frombuffer(sizes, np.uint64))
         self.pixels = cupy.zeros(pixel_bytes, np.uint8)
@@ -241,7 +241,7 @@ def main():
     print(
         "images "
         + "".join(
-            f"{name:>10}"
+            f"{name:>13}"
             for name in [*functions, "weights", "resize", "of planes", *map("early {}".format, options.early)]
         )
     )
@@ -273,7 +273,7 @@ def main():
                 launch(resize_planes, grid, THREADS, rows[1], count, tiles, early)
 
             times[f"early {early}"] = microseconds(together)
-        print(f"{count:6} " + "".join(f"{time:10.1f}" for time in times.values()), flush=True)
+        print(f"{count:6} " + "".join(f"{time:13.1f}" for time in times.values()), flush=True)
 
 
 if __name__ == "__main__":

@@ -33,17 +33,19 @@ struct NoParams {
   uint32_t unused;
 };
 
-// Of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`), which saves the
-// time between two kernels: behind this statement all ahead is done and visible. What stands before it may read what the
-// kernel ahead of the one ahead has left, or the upload, and write what neither of them touches.
+// Waits until all kernels ahead in the stream are done, and what they wrote is visible. A kernel that may be launched
+// sooner (`KernelSpec::early`), which saves the time between two kernels, must call it. Let K be the kernel ahead.
+// Before the wait a kernel may read what was uploaded and what kernels before K wrote, past the cache of its
+// multiprocessor (`__ldcg`) where an earlier batch had other data there. It may write only what neither K nor they
+// touch. They are done, because K lets the next kernel begin only behind its own wait.
 __device__ inline void wait_for_earlier() {
 #if defined(EARLY) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// The same, and the kernel behind may come likewise. Its blocks take room while they wait, so that kernels which take
-// long only wait themselves.
+// The same, and then lets the next kernel begin. The blocks of that one take room while they wait. So a kernel that
+// takes long calls `wait_for_earlier` alone.
 __device__ inline void begin_early() {
   wait_for_earlier();
 #if defined(EARLY) && __CUDA_ARCH__ >= 900

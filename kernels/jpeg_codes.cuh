@@ -8,9 +8,9 @@
 // what a `Reader` has at hand.
 constexpr uint32_t REACH = 68;
 
-// Which of `count` items this thread works on; `count` or more: none. The block has so many `threads`, and each of its
-// warps gets as many items. Threads of a warp come to the ends of blocks at different steps, and what they do there, the
-// warp does for one after the other. So it is faster the fewer of its threads are at work.
+// Which of `count` items this thread of a block of `threads` works on; `count` or more: none. Items are spread evenly
+// over the block's warps. Threads of a warp come to the ends of blocks at different steps, and the warp does what is
+// done there for one after the other. So the fewer of its threads are at work, the sooner it is done.
 __device__ inline uint32_t spread(uint32_t count, uint32_t threads) {
   const uint32_t warps = threads / 32, each = (count + warps - 1) / warps, lane = threadIdx.x % 32;
   return lane < each ? threadIdx.x / 32 * each + lane : count;
@@ -31,7 +31,7 @@ template <uint32_t WORDS> struct Window {
       const uint32_t there = min(image.words - min(first + 4 * i, image.words), 4u);
       uint4 v = {~0u, ~0u, ~0u, ~0u};
       if (there == 4) {
-        v = __ldg(from + i);
+        v = __ldcg(from + i);
       } else {
         if (there > 0) v.x = image.data[first + 4 * i];
         if (there > 1) v.y = image.data[first + 4 * i + 1];
@@ -69,7 +69,7 @@ template <class T, uint32_t AC, uint32_t DC> struct Tables {
 
  private:
   __device__ void copy(const T *from, T *to, uint32_t bytes) {
-    for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+    for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = __ldcg((const uint4 *)from + i);
   }
 };
 

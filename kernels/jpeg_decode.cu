@@ -20,6 +20,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
   tables.load(p, image);
   begin_early();
   __syncthreads();
+  // All threads make these together.
+  Finder<Codes> finder(window, tables, image);
+  const Shared halves(memory);
   const uint32_t mine = spread(task.count, THREADS), piece = task.first + mine;
   if (mine >= task.count || piece >= image.pieces) return;
   const Start start = p.starts[image.first_piece + piece];
@@ -27,10 +30,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
   const uint32_t end = min(end_of(image, segment, piece) - origin, DECODE_WINDOW * 32), last = segment.first_bit + segment.bits - origin;
   uint32_t at = (start.place >> 4) - origin, block = start.block, bad = 0;
   if (start.place >> 4 < origin || at >= end || block >= start.end) return;
-  Finder<Codes> finder(window, tables, image);
   finder.reader.start(at);
   finder.turn(true, start.place & 15);
-  const Shared half(Shared(memory), threadIdx.x * STRIDE);
+  const Shared half(halves, threadIdx.x * STRIDE);
   uint4 *to = (uint4 *)(p.coefficients + ((uint64_t)image.first_block + block) * 64);
   int16_t *dc = p.dcs + image.first_block + block;
   // Positions behind values of the half that the thread is in are below this; and the bytes of the coefficients up to

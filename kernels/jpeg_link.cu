@@ -9,8 +9,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
   // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. In a full
-  // block they are packed into as few warps as possible in each round, as few threads have much to do. In a block of few
-  // pieces they are spread over all warps.
+  // block they fill as few warps as possible, because few threads have much to do. In a block of few pieces they are
+  // spread over all warps.
   __shared__ uint32_t size[2];
   __shared__ uint16_t work[2][THREADS];
   __shared__ uint32_t places[2][THREADS];
@@ -45,9 +45,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows
   const bool few = task.count * guesses <= THREADS / 2;
   for (uint32_t round = 0;; round ^= 1) {
     __syncthreads();
-    const uint32_t count = size[round], mine = few ? spread(count, THREADS) : threadIdx.x;
-    if (count == 0) return;
-    if (mine < count) {
+    const uint32_t items = size[round], mine = few ? spread(items, THREADS) : threadIdx.x;
+    if (items == 0) return;
+    if (mine < items) {
       const uint32_t item = work[round][mine], place = places[round][mine];
       const uint32_t piece = task.first + item / SLOT_ROOM, slot = item % SLOT_ROOM, i = image.first_piece + piece;
       const Segment segment = segment_of(p, image, piece);

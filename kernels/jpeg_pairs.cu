@@ -1,5 +1,5 @@
-// Makes tables that find two codes at once of tables that find one. PAIRS_PARTS blocks of threads share a table, and each
-// thread makes an entry or two.
+// Makes tables that find two codes at once of tables that find one. PAIRS_PARTS blocks of threads share a table, and
+// each thread makes an entry or two.
 #include "jpeg.cuh"
 
 // How far the end of a block advances, and nothing else.

@@ -37,6 +37,6 @@ extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *r
       for (int k = 0; k < axis.taps; k++) weights[(uint64_t)k * axis.size] = raw_weight(axis, i, k) / sum;
     }
   }
-  // The weights depend on nothing that kernels ahead of this one make. The kernel behind it does.
+  // Weights need nothing of the kernels ahead, so they are made before the wait.
   begin_early();
 }

@@ -7,8 +7,8 @@ however it is fed; on a GPU left there, brought to the host, or handed to PyTorc
     latency.py gesso=a.so,python --rows "run(x=...)" "C, into the caller"     rows whose name has one of these texts
 
 Each NAME is a Gesso: its library, and the folder that has its package. They run in turn, each in a process of its own,
-and DALI where it imports. Rows: p50 and p99 in us of each round, the processor's time and how often a thread slept.
-Each is printed when it is measured, and all of them as a table at the end.
+and DALI where it imports. Rows: p50 and p99 in us of each round, the processor's time and how often threads were
+switched. Each is printed when it is measured, and all of them as a table at the end.
 
 The first line says what the host costs: a call of the system, and a thread that is woken and answers. Images are made:
 smooth noise with grain, of quality 90."""
@@ -342,7 +342,7 @@ def main():
                     continue
                 print(f"{name}: {row}: {found[0]:.0f} ({found[1]:.0f})")
                 best.setdefault(row, {}).setdefault(name, []).append(found)
-    lines = [["p50 (p99) us of each round; the processor's us; sleeps", *variants]]
+    lines = [["p50 (p99) us of each round; the processor's us; switches", *variants]]
     for row, found in best.items():
         cells = []
         for name in variants:

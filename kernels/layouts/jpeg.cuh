@@ -25,6 +25,7 @@ constexpr uint32_t AHEAD = 24;
 constexpr uint32_t STRIP = 256;
 // Threads of a block in the kernels.
 constexpr uint32_t PAIRS_THREADS = 256;
+// Blocks that make a table of two codes together.
 constexpr uint32_t PAIRS_PARTS = 8;
 constexpr uint32_t SKIP_THREADS = 192;
 constexpr uint32_t SCAN_THREADS = 1024;

@@ -141,7 +141,7 @@ impl Gpu {
 
     /// How many batches of the model are under way, without those that wait for room.
     pub fn in_flight(&self) -> usize {
-        self.batches.load(Ordering::Relaxed).saturating_sub(self.room.deadline())
+        self.batches.load(Ordering::Relaxed).saturating_sub(self.room.waiting())
     }
 
     /// Whether those are several.

@@ -131,8 +131,8 @@ pub(super) struct Launch {
     pub(super) params: Vec<u64>,
 }
 
-/// Threads of a launch, at most, that may begin early: more would take room from what is ahead of it and still works.
-/// An H100 has room for four times as many.
+/// A launch of at most so many threads may begin early. A larger one would take room from the kernel ahead, which still
+/// runs. An H100 has room for four times as many.
 const EARLY_THREADS: u64 = 64 << 10;
 
 impl Launch {

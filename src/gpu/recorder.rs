@@ -21,7 +21,7 @@ use super::kernel::{Grid, Launch, words};
 use super::memory::DeviceBuffer;
 use super::retention::Reused;
 use super::room::Held;
-use super::scratch::Scratch;
+use super::scratch::KeptScratch;
 use super::side_streams::Sides;
 use super::staging::{Pinned, Staged, Staging};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Recorder {
     reported: usize,
     /// Memory that commands use although no value does any more.
     kept: Vec<DeviceBytes<'static>>,
-    scratch: Scratch,
+    scratch: KeptScratch,
     sides: Sides,
     /// When the device got the beginning of the batch early.
     started: Option<Instant>,
@@ -68,7 +68,7 @@ impl Recorder {
             reports: Vec::new(),
             reported: 0,
             kept: Vec::new(),
-            scratch: Scratch::new(&stream),
+            scratch: KeptScratch::new(&stream),
             sides: Sides::default(),
             started: None,
             counters: Counters::default(),

@@ -16,7 +16,7 @@ pub(super) struct Room {
     wait: Duration,
     holders: Mutex<Holders>,
     freed: Condvar,
-    deadline: AtomicUsize,
+    waiting: AtomicUsize,
 }
 
 /// Batches that hold some, the oldest first, and how much.
@@ -39,12 +39,12 @@ impl Room {
     /// Room for `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let wait = Duration::from_millis(limits::DEVICE_ROOM_WAIT_MS);
-        Self { bytes, wait, holders: Mutex::default(), freed: Condvar::new(), deadline: AtomicUsize::new(0) }
+        Self { bytes, wait, holders: Mutex::default(), freed: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
     /// Batches that wait.
-    pub(super) fn deadline(&self) -> usize {
-        self.deadline.load(Ordering::Relaxed)
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -75,9 +75,9 @@ impl Held {
         });
         holders.bytes.entry(number).or_default();
         while !holders.admit(number, bytes, room.bytes) {
-            room.deadline.fetch_add(1, Ordering::Relaxed);
+            room.waiting.fetch_add(1, Ordering::Relaxed);
             let freed = room.freed.wait_for(&mut holders, room.wait);
-            room.deadline.fetch_sub(1, Ordering::Relaxed);
+            room.waiting.fetch_sub(1, Ordering::Relaxed);
             if freed.timed_out() {
                 tracing::debug!("a batch goes on without room for {bytes} bytes on the device");
                 break;

@@ -1,5 +1,5 @@
-//! Device memory that only the commands of one batch at a time see: little of it stays from batch to batch, as the driver
-//! takes longer to give and take it than a small kernel runs. It must not know what is in it.
+//! Device memory that only the commands of one batch at a time see: little of it stays from batch to batch, as the
+//! driver takes longer to give and take it than a small kernel runs. It must not know what is in it.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ const MOST_BYTES: usize = 16 << 20;
 const PART: usize = 64;
 
 /// The memory, in one piece as soon as it is known how much a batch takes.
-pub(super) struct Scratch {
+pub(super) struct KeptScratch {
     slab: Slab<DeviceBuffer>,
     most: usize,
     stream: Arc<Stream>,
 }
 
-impl Scratch {
+impl KeptScratch {
     /// For what is put into `stream`, and into streams that it waits for.
     pub(super) fn new(stream: &Arc<Stream>) -> Self {
         let most = MOST_BYTES.min(stream.gpu().ceiling() / PART);

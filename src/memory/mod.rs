@@ -21,4 +21,4 @@ pub use filling::fill_with;
 pub(crate) use filling::pattern;
 pub use host::{ALIGNMENT, HostBuffer, HostPool, PoolLease, align_up};
 pub use slack::Slack;
-pub(crate) use stuffed::{Unstuffed, has_blocks, unstuff, unstuff_blocks};
+pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks, unstuffs_by_blocks};

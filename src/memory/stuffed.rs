@@ -39,7 +39,7 @@ pub(crate) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Unstuffed> {
 }
 
 /// Whether this processor takes zeros out block by block, several times as fast as others.
-pub(crate) fn has_blocks() -> bool {
+pub(crate) fn unstuffs_by_blocks() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi2")
@@ -53,7 +53,7 @@ pub(crate) fn has_blocks() -> bool {
 /// for that: somebody else may write to `from` meanwhile.
 pub(crate) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Unstuffed {
     #[cfg(target_arch = "x86_64")]
-    if has_blocks() {
+    if unstuffs_by_blocks() {
         // SAFETY: this processor has the instructions.
         return unsafe { avx512::unstuff_blocks(from, to) };
     }

@@ -1,14 +1,14 @@
-//! Decoding on the device's SMs: a batch is seven launches, or nine when chroma is smooth or a picture is
-//! reduced, whatever its pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It
-//! must not know operators.
+//! Decoding on the device's SMs: a batch is seven launches, up to two more when chroma is smooth or a picture is
+//! reduced, and one more when a file is progressive. Whole pictures may be left as planes, for a reader that makes
+//! pixels of them. It must not know operators.
 //!
 //! ```text
 //! Header -> Coded       what the SMs take, and the tables that are in use
 //! Coded -> Planned      how a part of it is made
 //! Huffman -> Lookup     a table as the device reads it
 //! data -> Scan          bits without stuffing and markers, in the staging slab: by the caller's threads
-//! Cores::prepare        tables, meanwhile
-//! Cores::record         the rest of them and launches; `kernels/jpeg.cuh` says what each does
+//! Sm::prepare           tables, meanwhile
+//! Sm::record            the rest of them and launches; `kernels/jpeg.cuh` says what each does
 //! ```
 //!
 //! That a picture is damaged shows on the device only. [`Sm::record`] returns where it will say so: such a picture
@@ -42,7 +42,7 @@ pub use batch::{Batch, Unmade};
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
 pub use parts::{Data, read, read_file};
-pub use planned::{Planned, dealt_bytes};
+pub use planned::{Planned, extra_table_bytes};
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use scratch::Scratch;
@@ -273,12 +273,12 @@ impl Sm {
 /// in turn.
 fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
     let of_an_sm = (images * gpu.in_flight().max(1)).div_ceil(gpu.multiprocessors().max(1));
-    let warps = (WARPS_OF_AN_SM / of_an_sm.max(1)).max(LEAST_WARPS) as u32;
+    let warps = (PROGRESSIVE_WARPS_OF_AN_SM / of_an_sm.max(1)).max(LEAST_WARPS) as u32;
     constants::PROGRESSIVE_THREADS.min(32 * warps)
 }
 
 /// Warps of `jpeg_progressive` that an SM has registers for.
-const WARPS_OF_AN_SM: usize = 32;
+const PROGRESSIVE_WARPS_OF_AN_SM: usize = 32;
 
 /// Warps that an image has at least: with fewer, too many scans wait for one.
 const LEAST_WARPS: usize = 5;

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use super::coded::Coded;
 use super::scan::{Layout, Scan};
 use crate::gpu::jpeg::header::EOI;
-use crate::memory::{Unstuffed, copied_once, has_blocks, unstuff};
+use crate::memory::{Unstuffed, copied_once, unstuff, unstuffs_by_blocks};
+use crate::threads::divided;
 
 /// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
 const PART_BYTES: usize = 32 << 10;
@@ -15,8 +16,8 @@ const PART_BYTES: usize = 32 << 10;
 /// Data of fewer parts is for one thread.
 const FEWEST_PARTS: usize = 4;
 
-/// The same where a thread takes zeros out by blocks of 64 bytes. Other threads take 20 to 60 us to wake, and it is done
-/// by then.
+/// The same where a thread takes zeros out by blocks of 64 bytes: it copies half a megabyte before another thread is
+/// awake, which takes 20 to 60 us.
 const FEWEST_PARTS_BY_BLOCKS: usize = 32;
 
 /// The bytes of a marker.
@@ -31,8 +32,7 @@ pub struct Data<'a> {
     pub may_change: bool,
 }
 
-/// The data of a file: of a sequential one by the threads of the pool that this runs in when they are `idle`. `None`:
-/// it is damaged, or may change where it must not.
+/// The data of a file: of a sequential one as [`read`] does it. `None`: it is damaged, or may change where it must not.
 pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool) -> Option<Scan> {
     if coded.is_progressive() {
         let scans = coded.scans.iter().map(|scan| (scan.data, coded.scan_layout(scan)));
@@ -41,11 +41,15 @@ pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool)
     read(Data { bytes: coded.data, may_change }, &coded.layout(), to, idle)
 }
 
-/// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`.
+/// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`, or of the shared one.
 pub fn read(data: Data<'_>, layout: &Layout, to: &mut [u8], idle: bool) -> Option<Scan> {
-    let fewest = if has_blocks() { FEWEST_PARTS_BY_BLOCKS } else { FEWEST_PARTS };
-    let are_many = data.bytes.len() >= fewest * PART_BYTES;
-    let parts = if idle && are_many { in_parts(data, layout, to, PART_BYTES) } else { None };
+    let fewest = if unstuffs_by_blocks() { FEWEST_PARTS_BY_BLOCKS } else { FEWEST_PARTS };
+    let parts = if idle && data.bytes.len() >= fewest * PART_BYTES {
+        // Without a thread that could divide the work, one does all of it.
+        divided(|| in_parts(data, layout, to, PART_BYTES)).ok().flatten()
+    } else {
+        None
+    };
     parts.or_else(|| match data.may_change {
         true => Scan::read_once(data.bytes, layout, to),
         false => Scan::read(data.bytes, layout, to),
@@ -59,7 +63,7 @@ fn in_parts(
     to: &mut [u8],
     part_bytes: usize,
 ) -> Option<Scan> {
-    if layout.segments() != 1 || !layout.fits(data.len()) || data.len() < FEWEST_PARTS * part_bytes {
+    if layout.segments() != 1 || !layout.fits(data.len()) || data.len() <= MARKER_BYTES {
         return None;
     }
     let (data, marker) = data.split_at_checked(data.len() - MARKER_BYTES)?;

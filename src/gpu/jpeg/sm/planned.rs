@@ -70,7 +70,8 @@ impl Planned<'_> {
     }
 }
 
-/// Bytes of tables that a batch has beside those of its pictures, at most, on so many multiprocessors.
-pub fn dealt_bytes(multiprocessors: usize) -> usize {
+/// Bytes of tables, at most, that a batch has beside those of its pictures, as its pieces are dealt out among the warps
+/// of so many multiprocessors.
+pub fn extra_table_bytes(multiprocessors: usize) -> usize {
     rows::most_dealt(multiprocessors) * size_of::<Work>()
 }

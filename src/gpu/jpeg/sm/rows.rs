@@ -174,8 +174,8 @@ impl Image {
         self.pieces as usize * self.guesses as usize
     }
 
-    /// Neighbouring pieces of its `segments` that a block of threads has in those kernels, of whose warps so many
-    /// threads are at work.
+    /// Groups of neighbouring pieces of its `segments`, one for each block of threads in those kernels; so many threads
+    /// of each warp are at work.
     pub(super) fn guess_groups(&self, segments: &[Segment], of_a_warp: u32) -> Vec<(u32, u32)> {
         let ahead = (AHEAD * self.piece_bits).min(SKIP_WINDOW_BITS / 2);
         let most = SKIP_THREADS / 32 * of_a_warp / self.guesses.max(1);
@@ -243,16 +243,16 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
 /// multiprocessors. The fewer, the sooner a warp is done (`spread` in `kernels/jpeg_codes.cuh`). So there are few as
 /// long as the device has room for more warps.
 pub(super) fn threads_of_a_warp(threads: usize, multiprocessors: usize) -> u32 {
-    threads.div_ceil(multiprocessors.max(1) * WARPS_OF_AN_SM).clamp(1, 32) as u32
+    threads.div_ceil(multiprocessors.max(1) * DEALT_WARPS_OF_AN_SM).clamp(1, 32) as u32
 }
 
 /// Warps of each SM among which these threads are dealt out.
-const WARPS_OF_AN_SM: usize = 8;
+const DEALT_WARPS_OF_AN_SM: usize = 8;
 
 /// Rows of [`Work`] that a batch has beside [`most_groups`], at most, when its pieces are dealt out among the warps of
 /// so many multiprocessors. Each row of its three tables is for four of these warps or more.
 pub(super) fn most_dealt(multiprocessors: usize) -> usize {
-    3 * multiprocessors * WARPS_OF_AN_SM / 4
+    3 * multiprocessors * DEALT_WARPS_OF_AN_SM / 4
 }
 
 /// Rows of [`Work`] that an image makes in a batch that fills a device, at most: two tables of pieces to guess and

@@ -70,7 +70,7 @@ struct Job {
     opened: usize,
     /// Decoders that may be at work on it at a time.
     decoders: usize,
-    /// Those of the samples before it.
+    /// Decoders that earlier samples left.
     idle: Arc<Idle>,
 }
 

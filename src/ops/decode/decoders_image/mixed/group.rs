@@ -108,7 +108,7 @@ impl<'s, 'a> Group<'s, 'a> {
         let sizes: Vec<usize> = self.shares.threads.iter().map(|image| image.bytes).chain(rooms).collect();
         let tables: usize = self.planned.iter().map(|(planned, _)| planned.table_bytes()).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
-        let dealt = if tables > 0 { sm::dealt_bytes(cx.recorder.gpu().multiprocessors()) } else { 0 };
+        let dealt = if tables > 0 { sm::extra_table_bytes(cx.recorder.gpu().multiprocessors()) } else { 0 };
         cx.recorder.make_room(padded.sum::<usize>() + tables + dealt)?;
         self.places = cx.recorder.reserve_all(&sizes)?;
         Ok(())
@@ -161,7 +161,7 @@ impl<'s, 'a> Group<'s, 'a> {
             }
             _ => Ok(None),
         };
-        // So little, or one file, gains nothing from another thread.
+        // One file, or little data, is read before another thread is awake.
         let files = sms.len() + threads.len();
         let few = threads.len() <= usize::from(tasks.is_empty()) && self.bytes < SPREAD_BYTES;
         let helpers = if few || tasks.is_empty() && files == 1 { 0 } else { files };

@@ -109,7 +109,7 @@ impl Batch<'_, '_, '_> {
         let planned = groups.iter().copied().flatten().filter_map(|image| image.planned.as_ref());
         let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
         let decoded = self.threads.iter().map(|image| image.bytes + ALIGNMENT);
-        let dealt = groups.len() * sm::dealt_bytes(cx.recorder.gpu().multiprocessors());
+        let dealt = groups.len() * sm::extra_table_bytes(cx.recorder.gpu().multiprocessors());
         cx.recorder.make_room(own.chain(decoded).sum::<usize>() + dealt)?;
         Ok(memory)
     }
