@@ -31,7 +31,7 @@ template <uint32_t WORDS> struct Window {
       const uint32_t there = min(image.words - min(first + 4 * i, image.words), 4u);
       uint4 v = {~0u, ~0u, ~0u, ~0u};
       if (there == 4) {
-        v = __ldcg(from + i);
+        v = __ldg(from + i);
       } else {
         if (there > 0) v.x = image.data[first + 4 * i];
         if (there > 1) v.y = image.data[first + 4 * i + 1];
@@ -69,7 +69,7 @@ template <class T, uint32_t AC, uint32_t DC> struct Tables {
 
  private:
   __device__ void copy(const T *from, T *to, uint32_t bytes) {
-    for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = __ldcg((const uint4 *)from + i);
+    for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
   }
 };
 

@@ -64,7 +64,6 @@ static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return shift ? low >> shift | high << (32 - shift) : low;
 }
 template <class T> static T __ldg(const T *from) { return *from; }
-template <class T> static T __ldcg(const T *from) { return *from; }
 static float __uint_as_float(unsigned bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
