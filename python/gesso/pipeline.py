@@ -153,7 +153,7 @@ class Pipeline:
         """Called before each batch, for subclasses that feed inputs there. May raise StopIteration."""
 
     # Nobody need call that one.
-    iter_setup.does_nothing = True  # type: ignore[attr-defined]
+    iter_setup.does_nothing = iter_setup  # type: ignore[attr-defined]
 
     def input_feed_count(self, input_name):
         """Batches that the input wants before the first run."""
@@ -165,7 +165,7 @@ class Pipeline:
         self.runner.feed(self, data_node, data, layout)
 
     # Nobody need call that one for data that `run` is given.
-    feed_input.only_feeds = True  # type: ignore[attr-defined]
+    feed_input.only_feeds = feed_input  # type: ignore[attr-defined]
 
     def enable_api_check(self, enable):
         """Whether `run`, `schedule_run` and iterators may not be mixed."""

@@ -1,5 +1,6 @@
 """Batches of one sample and of a few, whose structures stay from batch to batch: none sees anything of another."""
 
+import functools
 import os
 import signal
 import threading
@@ -241,3 +242,48 @@ def test_who_waits_for_data_gets_it_before_who_brings_it():
     pipeline.feed_input("x", data[2])
     second.join(30)
     assert found == {"first": 1, "second": 2}
+
+
+def test_a_decorated_feed_input_is_called_for_every_batch():
+    calls = []
+
+    class Doubled(Pipeline):
+        @functools.wraps(Pipeline.feed_input)
+        def feed_input(self, name, data, *args, **kwargs):
+            calls.append(name)
+            return super().feed_input(name, [2 * array for array in data], *args, **kwargs)
+
+    pipeline = Doubled(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x") + 0)
+    for i in range(1, 4):
+        (out,) = pipeline.run(x=[np.full(2, i, np.int32)])
+        assert out.at(0).tolist() == [2 * i, 2 * i]
+    assert calls == ["x"] * 3
+
+
+@pytest.mark.parametrize("runs_before", [0, 3])
+def test_ctrl_c_in_a_run_keeps_its_batch(runs_before):
+    pipeline = Pipeline(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    with pipeline:
+        pipeline.set_outputs(fn.gaussian_blur(fn.external_source(name="x"), window_size=31))
+    image = np.full((900, 900, 3), 7, np.uint8)
+    pipeline.build()
+    for _ in range(runs_before):
+        pipeline.run(x=[np.zeros((9, 9, 3), np.uint8)])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        # In the middle of the blur, which takes longer than that on any machine.
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(100):
+                pipeline.run(x=[image])
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    (out,) = pipeline.run()
+    np.testing.assert_array_equal(out.at(0), image)
+    # The next batch is another one.
+    (out,) = pipeline.run(x=[np.full((9, 9, 3), 5, np.uint8)])
+    assert out.at(0).shape == (9, 9, 3) and (out.at(0) == 5).all()

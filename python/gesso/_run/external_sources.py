@@ -9,6 +9,13 @@ from .._threads.interrupts import let
 _END = ()
 
 
+def is_itself(method, mark):
+    """Whether it is the method of `Pipeline` with this mark, and no other in its place. The mark is the function, as
+    decorators copy marks."""
+    function = getattr(method, "__func__", None)
+    return function is not None and getattr(function, mark, None) is function
+
+
 class Sources:
     """The external sources of a pipeline that have a function, in groups of one function each, and what they gave for
     the next batch.
@@ -75,7 +82,7 @@ class Sources:
 
     def calls(self, iter_setup):
         """Whether something of the user's is called for a batch."""
-        return bool(self.groups) or not getattr(iter_setup, "does_nothing", False)
+        return bool(self.groups) or not is_itself(iter_setup, "does_nothing")
 
     def feeds(self, name):
         """Whether one of them feeds this input."""
@@ -93,7 +100,7 @@ class Sources:
                     self._gathered[group] = self._next_of(group, batch_size, epoch_idx)
             if _END in self._gathered.values():
                 raise StopIteration
-            if not getattr(iter_setup, "does_nothing", False):
+            if not is_itself(iter_setup, "does_nothing"):
                 with let():
                     iter_setup()
         except Exception:

@@ -89,7 +89,7 @@ class Feeds:
                 batch.make_own()
                 self._fed.setdefault(name, deque()).append(batch)
             raise
-        return taken
+        return taken if len(taken) == 1 else {name: taken[name] for name in self.inputs}
 
     def keep_rest(self):
         """Copies what was to be read at once, and no batch took."""

@@ -14,7 +14,7 @@ from ..data_node import _check
 from ..types import PipelineAPIType
 from . import epochs, execution
 from .definition import Definition
-from .external_sources import Sources
+from .external_sources import Sources, is_itself
 from .feeds import Feeds
 
 _NO_INPUTS = (
@@ -260,9 +260,18 @@ class Runner:
             raise RuntimeError(_NO_INPUTS)
         if inputs and self._is_plain:
             library.check_interrupt()
-            with held(), self._lock:
-                if self._are_all(pipeline, inputs):
-                    return self._run_of(inputs)
+            made = None
+            try:
+                with held(), self._lock:
+                    if self._are_all(pipeline, inputs):
+                        made = self._run_of(inputs)
+                        return made[0]
+            except KeyboardInterrupt:
+                if made is not None:
+                    outcome = Outcome()
+                    outcome.set_result(made)
+                    self._put_back(outcome, given=True)
+                raise
         return self._outputs(self._begin_run, pipeline, inputs)
 
     def _are_all(self, pipeline, inputs):
@@ -271,14 +280,16 @@ class Runner:
         return (
             not self.begun
             and not self._interrupted
+            and not self.epochs.is_last
             and (self.way is PipelineAPIType.BASIC or self.is_unchecked)
             and self.feeds.are_just(inputs)
-            and getattr(pipeline.iter_setup, "does_nothing", False)
-            and getattr(pipeline.feed_input, "only_feeds", False)
+            and is_itself(pipeline.iter_setup, "does_nothing")
+            and is_itself(pipeline.feed_input, "only_feeds")
         )
 
     def _run_of(self, inputs):
-        """What `_outputs` comes to for such a batch: a small one takes no longer than to go through all of that."""
+        """What `_outputs` comes to for such a batch, and errors of its samples: a small one takes no longer than to go
+        through all of that."""
         self.execution.process.check("The pipeline")
         taken = self.feeds.passed(inputs, self.settings.batch_size)
         self.epochs.is_first = False
@@ -286,7 +297,7 @@ class Runner:
         outputs, self.errors = self.execution.make(taken)
         self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
         self.epochs.consumed += 1
-        return outputs
+        return outputs, self.errors
 
     def _begin_run(self, pipeline, inputs):
         self._need(pipeline)

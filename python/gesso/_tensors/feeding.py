@@ -29,7 +29,9 @@ class Batch:
 
     def make_own(self):
         """Copies what the user may change from now on."""
-        self.arrays, self.whole = [array.copy() for array in self.arrays], None
+        # Only arrays of the host are read where the user has them.
+        self.arrays = [array.copy() if isinstance(array, np.ndarray) else array for array in self.arrays]
+        self.whole = None
 
     def facts(self):
         """(type, rank, layout), which stay the same from batch to batch."""
