@@ -11,7 +11,7 @@ pub mod filling;
 pub mod host;
 #[path = "../../src/lanes/mod.rs"]
 pub mod lanes;
-#[path = "../../src/limits.rs"]
+#[path = "../../src/limits/mod.rs"]
 pub mod limits;
 
 /// What the engine's `sync` has, with loom behind it.
