@@ -289,6 +289,13 @@ def test_the_older_reader_gives_floats_and_fills_up():
     ] == [[0], [4]]
 
 
+@pytest.mark.parametrize("reader", [fn.readers.video, fn.experimental.readers.video])
+@pytest.mark.parametrize("asked, outputs", [(False, 1), ("none", 1), (True, 2), ("scalar", 2), ("sequence", 2)])
+def test_numbers_of_frames_are_an_output_only_if_they_are_asked_for(reader, asked, outputs):
+    pipe = define(lambda: reader(filenames=[str(CLIPS / "vp9.webm")], sequence_length=2, enable_frame_num=asked))
+    assert len(pipe.run()) == outputs
+
+
 RESIZES = [
     {"size": [20, 30]},
     {"resize_shorter": 24, "interp_type": types.INTERP_CUBIC, "antialias": False},

@@ -31,10 +31,15 @@ _CAFFE = _flags(0, image_available=(1, True), label_available=(1, True), annotat
 _NEMO = _flags(1, read_sample_rate=(1, True), read_text=(1, True), read_idxs=(1, False))
 
 
+# DALI takes truth values of `enable_frame_num`, too.
+_NO_FRAME_NUM = ("none", "False", "")
+
+
 def _video(values, inputs):
     has_labels = "labels" in values or "file_list" in values or "file_root" in values
-    frame_number = values.get("enable_frame_num", False) and ("file_list" in values or "filenames" in values)
-    return 1 + has_labels + bool(frame_number) + bool(values.get("enable_timestamps", False))
+    is_numbered = str(values.get("enable_frame_num", "none")) not in _NO_FRAME_NUM
+    frame_number = is_numbered and ("file_list" in values or "filenames" in values)
+    return 1 + has_labels + frame_number + bool(values.get("enable_timestamps", False))
 
 
 _RULES = {
