@@ -85,8 +85,10 @@ def test_a_pipe_among_the_files_is_an_error(tmp_path, reader):
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"gesso_checkpoint": 99}, "version 99, expected 1"),
+        ({"gesso_checkpoint": 99}, "version 99, expected 2"),
+        ({"gesso_checkpoint": 1}, "version 1, expected 2"),
         ({"batches": -1}, "`batches` is -1"),
+        ({"samples": 1 << 63}, "`samples` is 9223372036854775808"),
         ({"batches": 1 << 62}, "`batches` is 4611686018427387904"),
         ({"batches": 1.5}, "`batches` is 1.5"),
         ({"batches": True}, "`batches` is True"),

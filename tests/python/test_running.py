@@ -216,6 +216,54 @@ def test_a_checkpoint_goes_on_with_the_same_numbers():
         np.testing.assert_array_equal(pipeline.run()[0].as_array(), restored.run()[0].as_array())
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_checkpoint_behind_short_batches_goes_on_with_the_same_numbers(is_named):
+    """A sample of each batch cannot be sliced and is left out."""
+
+    def make(checkpoint=None):
+        settings = {"seed": 3, "enable_checkpointing": True, "checkpoint": checkpoint, "on_error": "skip"}
+        pipeline = Pipeline(batch_size=4, num_threads=1, prefetch_queue_depth=1, **settings)
+        with pipeline:
+            data = fn.external_source(name="data", ndim=1, dtype=types.FLOAT)
+            pipeline.set_outputs(fn.random.uniform(data), fn.slice(data, 0, 3, axes=[0]))
+        return pipeline
+
+    def run(pipeline, size):
+        data = [np.zeros(3, np.float32)] * (size - 1) + [np.zeros(2, np.float32)]
+        if not is_named:
+            pipeline.feed_input("data", data)
+        drawn, _ = pipeline.run(**({"data": data} if is_named else {}))
+        assert len(drawn) == size - 1
+        return [np.array(sample).tolist() for sample in drawn]
+
+    whole, first = make(), make()
+    expected = [run(whole, size) for size in (4, 1, 3, 2, 4)]
+    assert [run(first, size) for size in (4, 1, 3)] == expected[:3]
+    restored = make(first.checkpoint())
+    assert [run(restored, size) for size in (2, 4)] == expected[3:]
+    assert restored.checkpoint() == whole.checkpoint()
+
+
+def test_a_checkpoint_goes_on_with_the_same_numbers_in_branches():
+    @pipeline_def(batch_size=4, num_threads=1, seed=3, enable_checkpointing=True, enable_conditionals=True)
+    def define():
+        like = fn.random.uniform(range=[0, 1])
+        if fn.random.coin_flip(dtype=types.BOOL):
+            drawn = fn.random.uniform(like, range=[0, 1])
+        else:
+            drawn = fn.random.uniform(like, range=[2, 3])
+        return drawn
+
+    def run(pipeline):
+        return [float(np.array(sample)) for sample in pipeline.run()[0]]
+
+    whole, first = define(), define()
+    expected = [run(whole) for _ in range(6)]
+    assert [run(first) for _ in range(3)] == expected[:3]
+    restored = define(checkpoint=first.checkpoint())
+    assert [run(restored) for _ in range(3)] == expected[3:]
+
+
 def test_tensors_share_memory_with_numpy():
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     tensor = TensorCPU(array, "HW")

@@ -1,14 +1,13 @@
-"""`Epochs`: how far a pipeline is, and what a checkpoint saves of that. The readers of a restored pipeline go there
-without reading; random numbers are drawn again."""
+"""`Epochs`: how far a pipeline is, and what a checkpoint saves of that."""
 
 import json
 
 from .epoch_ends import ends
 
 # Of what `save` writes.
-_VERSION = 1
-# Batches and epochs that a pipeline may have been through: at 1,000 batches a second, three weeks.
-_MOST = (1 << 31) - 1
+_VERSION = 2
+# What a pipeline may have been through. Batches and epochs: at 1,000 batches a second, three weeks.
+_MOST = {"batches": (1 << 31) - 1, "samples": (1 << 63) - 1, "iter": (1 << 31) - 1, "epoch_idx": (1 << 31) - 1}
 
 
 class Epochs:
@@ -23,8 +22,8 @@ class Epochs:
         self.epoch_idx = 0
         # The batches of this epoch that were asked for, and the epoch of these.
         self.consumer_iter = self.consumer_epoch_idx = 0
-        # All batches that were taken.
-        self.consumed = 0
+        # All batches that were taken, and their samples: from these random numbers follow.
+        self.consumed = self.samples = 0
         # The seed of the run, which its author gave or which was drawn.
         self.seed = None
         self.iterator_data = None
@@ -42,6 +41,18 @@ class Epochs:
             self.consumer_epoch_idx += 1
             self.consumer_iter = 0
         return True
+
+    def take(self, samples):
+        """Counts a batch of so many samples as taken."""
+        self.consumed += 1
+        self.samples += samples
+
+    def put_back(self, samples):
+        """As if that batch had not been asked for; `None` if it was not taken."""
+        self.consumer_iter -= 1
+        if samples is not None:
+            self.consumed -= 1
+            self.samples -= samples
 
     def restart(self):
         """Begins the next epoch in the middle of one."""
@@ -75,6 +86,7 @@ class Epochs:
         state = {
             "gesso_checkpoint": _VERSION,
             "batches": self.consumed,
+            "samples": self.samples,
             "seed": self.seed,
             "iter": self.consumer_iter,
             "epoch_idx": self.consumer_epoch_idx,
@@ -86,31 +98,40 @@ class Epochs:
     def restore(self, state):
         """Goes to what `read` found."""
         self.epoch_idx = self.consumer_epoch_idx = state["epoch_idx"]
-        self.consumer_iter, self.consumed = state["iter"], state["batches"]
+        self.consumer_iter, self.consumed, self.samples = state["iter"], state["batches"], state["samples"]
         self.iterator_data = state["iterator_data"]
         self.is_restored = True
 
 
 def read(saved):
     """What a checkpoint says, checked."""
+    state = _object(saved)
+    for name, most in _MOST.items():
+        value = state[name]
+        if type(value) is not int or not 0 <= value <= most:
+            raise ValueError(
+                f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {most}"
+            )
+    seed = state["seed"]
+    if seed is not None and type(seed) is not int:
+        raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
+    if not isinstance(state.get("readers", {}), dict):
+        raise ValueError("the checkpoint is damaged: `readers` is no object")
+    return state
+
+
+def _object(saved):
+    """The fields of a checkpoint of this version."""
     try:
         state = json.loads(saved)
-        found = [state[name] for name in ("gesso_checkpoint", "batches", "seed", "iter", "epoch_idx", "iterator_data")]
+        version = state["gesso_checkpoint"]
+        if version == _VERSION:
+            _ = [state[name] for name in (*_MOST, "seed", "iterator_data")]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(
             "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for "
             "the same pipeline"
         ) from None
-    version, batches, seed, iteration, epoch, _ = found
     if version != _VERSION:
         raise ValueError(f"the checkpoint has version {version!r}, expected {_VERSION}: another Gesso wrote it")
-    for name, value in (("batches", batches), ("iter", iteration), ("epoch_idx", epoch)):
-        if type(value) is not int or not 0 <= value <= _MOST:
-            raise ValueError(
-                f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {_MOST}"
-            )
-    if seed is not None and type(seed) is not int:
-        raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
-    if not isinstance(state.get("readers", {}), dict):
-        raise ValueError("the checkpoint is damaged: `readers` is no object")
     return state

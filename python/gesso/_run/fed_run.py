@@ -100,11 +100,11 @@ class FedRun(Run):
         """The next batch is one before which there were so many samples: its random numbers follow from that."""
         self._engines.go_on(samples)
 
-    def skip(self, batches, readers):
+    def skip(self, batches, samples, readers):
         for node in self._readers:
             node.operator.skip(node, batches, self._batch_size, readers.get(node.name))
         if self._engines is not None:
-            self._engines.skip(batches)
+            self._engines.skip(batches, samples)
 
     def restart(self, batches):
         for node in self._readers:

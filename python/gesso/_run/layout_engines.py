@@ -21,7 +21,9 @@ class LayoutEngines:
         self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
         self._error = None
         self._skipped, self._first = 0, None
-        self._is_random = any(_draws(operator["name"]) for operator in description["operators"])
+        names = [operator["name"] for operator in description["operators"]]
+        # How many samples went into a branch before depends on what was in them.
+        self._draws_in_branches = any(map(_splits, names)) and any(map(_draws, names))
         try:
             self._engines[()] = self._open(serialization.write(description))
         except RuntimeError as error:
@@ -50,10 +52,6 @@ class LayoutEngines:
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
         key = self._key(inputs)
         engine = self._engines.get(key) or self._make(key)
-        if self._skipped and self._calls_back:
-            # Functions are not called for batches that were given before.
-            engine.go_on(self._skipped * batch_size)
-            self._skipped = 0
         while self._skipped:
             # There may be many.
             with let():
@@ -68,9 +66,15 @@ class LayoutEngines:
         """The next batch is one before which there were so many samples: its random numbers follow from that."""
         self._first = samples
 
-    def skip(self, batches):
-        """Draws the random numbers of so many batches when the next one runs."""
-        self._skipped = batches if self._is_random else 0
+    def skip(self, batches, samples):
+        """Goes to where so many batches of so many samples in all were run. Random numbers follow from the samples;
+        only those in branches are drawn again, when the next batch runs. Functions are not called again."""
+        self.go_on(samples)
+        self._skipped = batches if self._draws_in_branches and not self._calls_back else 0
+
+
+def _splits(name):
+    return name.endswith("conditional__Split")
 
 
 def _draws(name):

@@ -128,7 +128,7 @@ class Runner:
         if state is not None:
             self.epochs.restore(state)
             self.sources.skip(state["iter"], settings.batch_size)
-            built.run.skip(state["batches"], state.get("readers", {}))
+            built.run.skip(state["batches"], state["samples"], state.get("readers", {}))
 
     def _saved_state(self):
         """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
@@ -270,7 +270,7 @@ class Runner:
                 if made is not None:
                     outcome = Outcome()
                     outcome.set_result(made)
-                    self._put_back(outcome, given=True)
+                    self._put_back(outcome, self._samples_of(made[0]))
                 raise
         return self._outputs(self._begin_run, pipeline, inputs)
 
@@ -296,8 +296,12 @@ class Runner:
         self.epochs.consumer_iter += 1
         outputs, self.errors = self.execution.make(taken)
         self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
-        self.epochs.consumed += 1
+        self.epochs.take(self._samples_of(outputs))
         return outputs, self.errors
+
+    def _samples_of(self, outputs):
+        """How many samples the newest batch has, with those that were left out."""
+        return len(outputs[0]) + len(self.left_out) if outputs else self.settings.batch_size
 
     def _begin_run(self, pipeline, inputs):
         self._need(pipeline)
@@ -334,7 +338,7 @@ class Runner:
         for who asks next."""
         # The library is called by other threads.
         library.check_interrupt()
-        outcome, given = None, False
+        outcome, taken = None, None
         try:
             with held():
                 with self._lock:
@@ -349,18 +353,17 @@ class Runner:
                 outputs, self.errors = outcome.result()
                 self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
                 with self._lock:
-                    self.epochs.consumed += 1
-                    given = True
+                    taken = self._samples_of(outputs)
+                    self.epochs.take(taken)
                 return outputs
         except KeyboardInterrupt as interrupt:
             if outcome is not None and not (outcome.done() and outcome.exception() is interrupt):
-                self._put_back(outcome, given)
+                self._put_back(outcome, taken)
             raise
 
-    def _put_back(self, outcome, given):
+    def _put_back(self, outcome, samples):
         with self._lock:
-            self.epochs.consumer_iter -= 1
-            self.epochs.consumed -= given
+            self.epochs.put_back(samples)
             self.begun.appendleft(outcome)
             self._is_owed = self.way is PipelineAPIType.BASIC
 

@@ -24,8 +24,9 @@ class Run:
         """The next batch: arrays, layout and origins of each output, and errors of samples. `fed`: name > batch."""
         raise NotImplementedError
 
-    def skip(self, batches, readers):
-        """Goes to where so many batches were given; `readers` says how readers had done so."""
+    def skip(self, batches, samples, readers):
+        """Goes to where so many batches of so many samples in all were given; `readers` says how readers had done
+        so."""
         raise NotImplementedError
 
     def restart(self, batches):

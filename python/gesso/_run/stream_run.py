@@ -103,7 +103,7 @@ class StreamRun(Run):
             if node is not None:
                 raise failed(node, unread(text))
 
-    def skip(self, batches, readers):
+    def skip(self, batches, samples, readers):
         # The stream was opened where it goes on.
         for node in self._own:
             node.operator.skip(node, batches, self._batch_size, readers.get(node.name))
