@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     if (through != NOT_FOLLOWED) {
       sum = {first, through + (first ? segment.first_block : 0)};
     } else if (there) {
-      status = UNRESOLVED;
+      atomicOr(&status, UNRESOLVED);
     }
     const Sum own = sum;
     if (threadIdx.x == 0) sum = add(passed, sum);
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
       Start start = {entered, sum.blocks - own.blocks, limit};
       if (first) start.block = segment.first_block, start.place = place_of(segment.first_bit, 0);
       p.starts[at] = start;
-      if (piece + 1 == next_piece && mine != NO_SLOT && sum.blocks < limit) status = TOO_SHORT;
+      if (piece + 1 == next_piece && mine != NO_SLOT && sum.blocks < limit) atomicOr(&status, TOO_SHORT);
     }
     slot = last_slot;
     passed = sums[WARPS - 1];
