@@ -35,7 +35,7 @@ from cuda_copies import CopiesError, Counter  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 from harness import Server, ServerError  # noqa: E402
 from model_behind import ANSWER_BYTES, ENSEMBLE, NETWORK, PREPROCESS, SAMPLE_BYTES, SIDE  # noqa: E402
-from served import Load, Post, Request, of_images  # noqa: E402
+from served_load import Load, Post, Request, of_images  # noqa: E402
 
 OUTPUT = "LOGITS"
 # Of the largest logit: batches of other sizes are summed in another order.
