@@ -35,9 +35,9 @@ struct NoParams {
 
 // Waits until all kernels ahead in the stream are done, and what they wrote is visible. A kernel that may be launched
 // sooner (`KernelSpec::early`), which saves the time between two kernels, must call it. Let K be the kernel ahead.
-// Before the wait a kernel may read what was uploaded and what kernels before K wrote, and write only what neither K
-// nor they touch. They are done, because K lets the next kernel begin only behind its own wait, and every kernel begins
-// with an empty L1 cache.
+// Those before K are done, because K lets the next kernel begin only behind its own wait. So before the wait a kernel
+// may read what was uploaded and what those before K wrote, as every kernel begins with an empty L1 cache, and may
+// write what K does not touch.
 __device__ inline void wait_for_earlier() {
 #if defined(EARLY) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -3,9 +3,6 @@
 // decoded becomes gray here, so that nobody sees what was in memory before, until the host has decoded it.
 #include "jpeg_scan.cuh"
 
-// Blocks of an MCU, at most.
-constexpr uint32_t MCU_BLOCKS = 10;
-
 // Sums of differences over MCUs.
 struct Sums {
   // Whether a segment begins in them: then what was before does not count.
@@ -44,12 +41,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Image *rows,
     const uint32_t mcu = round + threadIdx.x;
     int16_t *const dcs = p.dcs + image.first_block + (uint64_t)mcu * mcu_blocks;
     // All loads are under way at once.
-    int32_t values[MCU_BLOCKS];
+    int32_t values[MAX_MCU_BLOCKS];
 #pragma unroll
-    for (uint32_t i = 0; i < MCU_BLOCKS; i++) values[i] = mcu < mcus && i < mcu_blocks ? dcs[i] : 0;
+    for (uint32_t i = 0; i < MAX_MCU_BLOCKS; i++) values[i] = mcu < mcus && i < mcu_blocks ? dcs[i] : 0;
     const auto each = [&](Sums &sums, bool write) {
 #pragma unroll
-      for (uint32_t i = 0; i < MCU_BLOCKS; i++) {
+      for (uint32_t i = 0; i < MAX_MCU_BLOCKS; i++) {
         const uint32_t c = image.components >> 2 * i & 3;
         const int32_t v = values[i];
         sums.of[0] += c == 0 ? v : 0, sums.of[1] += c == 1 ? v : 0, sums.of[2] += c == 2 ? v : 0;

@@ -37,6 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) resample_weights(const Axis *r
       for (int k = 0; k < axis.taps; k++) weights[(uint64_t)k * axis.size] = raw_weight(axis, i, k) / sum;
     }
   }
-  // Weights need nothing of the kernels ahead, so they are made before the wait.
+  // Weights need nothing of the kernels ahead, and lie where none of the batch has anything (`Recorder::scratch`). So
+  // they are made before the wait.
   begin_early();
 }

@@ -7,6 +7,8 @@ constexpr uint32_t SLOT_ROOM = 16;
 constexpr uint32_t GUESSES = 6;
 // Components of an image, at most.
 constexpr uint32_t MAX_COMPONENTS = 3;
+// Blocks of an MCU, at most: the standard's limit.
+constexpr uint32_t MAX_MCU_BLOCKS = 10;
 // Bits by which a table finds a code at once.
 constexpr uint32_t LUT_BITS = 10;
 // Entries of a table for longer codes: enough for the tables that encoders write.

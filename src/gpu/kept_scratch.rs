@@ -9,8 +9,8 @@ use super::slab::Slab;
 use crate::error::{Error, Result};
 use crate::memory::pattern;
 
-/// Bytes that stay at most: what a picture of two megapixels needs. A batch that needs more takes it from the device's
-/// pool.
+/// Bytes that stay at most: what a picture of two megapixels needs. What a batch needs beyond that it takes from the
+/// device's pool.
 const MOST_BYTES: usize = 16 << 20;
 
 /// Of the memory that a model may have on a device, the part (one in so many) that stays, where that is less.
@@ -30,12 +30,14 @@ impl KeptScratch {
         Self { slab: Slab::new(most), most, stream: Arc::clone(stream) }
     }
 
-    /// Where `bytes` bytes are. `None`: they are too many, or memory is filled with a pattern for every batch.
+    /// Where `bytes` bytes are that the batch has not had yet: a kernel may write them before those ahead are done.
+    /// `None`: with what it has they are too many, or memory is filled with a pattern for every batch.
     ///
     /// # Errors
     /// Unavailable, when the device has no memory.
     pub(super) fn place(&mut self, bytes: usize) -> Result<Option<u64>> {
-        if bytes > self.most || pattern().is_some() {
+        let used: usize = self.slab.pieces.iter().map(|piece| piece.used).sum();
+        if bytes > self.most.saturating_sub(used) || pattern().is_some() {
             return Ok(None);
         }
         let (piece, offset) = self.slab.place(bytes, |bytes| DeviceBuffer::new(&self.stream, bytes))?;

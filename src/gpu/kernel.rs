@@ -131,8 +131,8 @@ pub(super) struct Launch {
     pub(super) params: Vec<u64>,
 }
 
-/// A launch of at most so many threads may begin early. A larger one would take room from the kernel ahead, which still
-/// runs. An H100 has room for four times as many.
+/// A launch of at most so many threads may begin early. A larger one would take room from kernels in other streams
+/// while it waits; all blocks of the kernel ahead have begun by then. An H100 has room for four times as many.
 const EARLY_THREADS: u64 = 64 << 10;
 
 impl Launch {

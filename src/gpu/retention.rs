@@ -1,4 +1,5 @@
-//! How long pinned memory stays for the next batch. It must not know what it is used for.
+//! How long pinned memory, and scratch memory of the device, stays for the next batch. It must not know what it is used
+//! for.
 
 use crate::error::Result;
 use crate::limits;

@@ -14,8 +14,8 @@ pub const MAX_VIDEO_OVERLAP: usize = 4;
 /// that asks for gigabytes.
 pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
 
-/// Bytes that decoders which an operator or a reader keeps from one video to the next may hold together: six of H.265
-/// at 1080p. Stops videos of many sizes from filling memory.
+/// Bytes that decoders which an operator, in each batch in flight, or a reader keeps from one video to the next may
+/// hold together: six of H.265 at 1080p. Stops videos of many sizes from filling memory.
 pub const MAX_IDLE_DECODER_BYTES: usize = 256 << 20;
 
 /// Frames that tables of a video in pieces may tell of before they come (almost three hours at 25 a second). Stops

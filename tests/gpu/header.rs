@@ -202,7 +202,7 @@ fn all_scans_of_a_progressive_file_are_read() {
         let file = Recipe::new(213, 150, sampling, 7).progressive();
         let coded = Coded::read(&file).unwrap();
         let mut bits = vec![0; coded.room()];
-        let scan = read_file(&coded, false, &mut bits, false).unwrap();
+        let scan = read_file(&coded, false, &mut bits, None).unwrap();
         assert_eq!((coded.scans.len(), scan.segments().len()), (10, 10), "{sampling:?}");
         for (segment, scan) in scan.segments().iter().zip(&coded.scans) {
             let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
@@ -214,8 +214,8 @@ fn all_scans_of_a_progressive_file_are_read() {
             assert_eq!(stuffed, scan.data[..scan.data.len() - 2]);
         }
         // What may change is for the host, and so is what lacks something.
-        assert!(read_file(&coded, true, &mut bits, false).is_none());
-        assert!(read_file(&coded, false, &mut bits[..file.len() / 2], false).is_none());
+        assert!(read_file(&coded, true, &mut bits, None).is_none());
+        assert!(read_file(&coded, false, &mut bits[..file.len() / 2], None).is_none());
         assert!(Coded::read(&file[..file.len() - 2]).is_none());
         assert!(!Header::ends_within(&file[..file.len() - 2]));
         let last = file.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap();

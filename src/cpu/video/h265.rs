@@ -130,7 +130,10 @@ impl Decoder {
     fn take_over(&mut self, head: &NalHeader, unit: &[u8], budget: &Budget<'_>) -> Result<()> {
         let Some(idle) = budget.idle().filter(|_| begins_anew(head, is_first(unit))) else { return Ok(()) };
         self.idle = Some(Arc::clone(idle));
-        let found = idle.take(|kept: &Between| kept.fits(&self.known, self.first));
+        // One that holds more than this stream may stays for others.
+        let most = self.first.kept + BESIDE;
+        let fits = |kept: &Between| kept.pictures <= most && kept.fits(&self.known, self.first);
+        let found = idle.take(fits);
         if let Some(kept) = found.filter(|kept| budget.hold(kept.held()).is_ok()) {
             self.pictures = kept.pictures;
             self.inner = kept.begin(&self.known)?;
@@ -232,8 +235,8 @@ impl Drop for Decoder {
         self.ready.clear();
         let (inner, known) = (std::mem::take(&mut self.inner), std::mem::take(&mut self.known));
         if let Some(kept) = Between::of(inner, known, self.first, self.pictures) {
-            let held = kept.held();
-            idle.give(kept, held);
+            let bytes = kept.bytes();
+            idle.give(kept, bytes);
         }
     }
 }

@@ -12,6 +12,12 @@ use crate::error::Result;
 /// Bytes of units of parameters that are kept until the first picture. Usual ones are of a hundred.
 const MOST_BYTES: usize = 16 << 10;
 
+/// Bytes of a decoder beside its pictures and parameters.
+const DECODER: usize = 8 << 10;
+
+/// Bytes of the parameters of one name, once they are read, at most: 64 sets of 16 references.
+const PARAMETERS: usize = 24 << 10;
+
 /// What parameters are of, with their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
@@ -75,9 +81,14 @@ impl Between {
         self.first.coded == first.coded && known.bytes <= MOST_BYTES && self.known.units.keys().all(replaced)
     }
 
-    /// Bytes of its memory.
+    /// Bytes of its pictures, which count for who takes it over.
     pub(super) fn held(&self) -> usize {
         self.first.held(self.pictures)
+    }
+
+    /// All of its bytes, at most. Small pictures take less than what a stream says of them.
+    pub(super) fn bytes(&self) -> usize {
+        self.held() + DECODER + PARAMETERS * self.known.units.len()
     }
 
     /// The decoder, which knows `known` and nothing else from here on.
@@ -126,6 +137,13 @@ mod tests {
         many.add(name, &[0]);
         assert!(!between(&[name]).fits(&many, FIRST));
         assert!(many.units.values().all(Vec::is_empty));
+    }
+
+    #[test]
+    fn parameters_count_where_pictures_are_small() {
+        let [one, other] = [Name::Sequence(0), Name::Pictures(1)];
+        assert_eq!(between(&[one, other]).bytes() - between(&[one]).bytes(), PARAMETERS);
+        assert!(between(&[one]).bytes() > PARAMETERS + between(&[one]).held());
     }
 
     #[test]

@@ -27,6 +27,6 @@ pub(crate) fn on_device(file: &[u8]) {
     let _ = Picture::read(file);
     let Some(coded) = Coded::read(file) else { return };
     let mut to = vec![0; coded.room()];
-    let _ = read_file(&coded, true, &mut to, false);
-    let _ = read_file(&coded, false, &mut to, false);
+    let _ = read_file(&coded, true, &mut to, None);
+    let _ = read_file(&coded, false, &mut to, None);
 }

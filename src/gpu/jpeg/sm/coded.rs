@@ -4,6 +4,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::constants::MAX_MCU_BLOCKS;
 use super::scan::{Layout, MIN_BLOCK_BITS, room};
 use crate::gpu::jpeg::header::{self, Header, Quantisation, Scan};
 use crate::gpu::jpeg::huffman::Huffman;
@@ -11,9 +12,6 @@ use crate::limits;
 
 /// Rows and columns of a block.
 pub(super) const BLOCK: usize = 8;
-
-/// The most blocks of an MCU; the standard's limit.
-const MAX_BLOCKS: usize = 10;
 
 /// The most pairs of Huffman tables that a scan uses.
 const MAX_PAIRS: usize = 2;
@@ -139,7 +137,7 @@ impl<'a> Coded<'a> {
         sides
             && pixels <= limits::MAX_IMAGE_PIXELS
             && self.components.iter().all(even)
-            && self.blocks() <= MAX_BLOCKS
+            && self.blocks() <= MAX_MCU_BLOCKS
             && self.has_data()
             && self.room() <= limits::MAX_SM_SCAN_BYTES
     }

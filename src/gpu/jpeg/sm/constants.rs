@@ -11,6 +11,8 @@ device_constants! {
     pub(super) const GUESSES: u32 = 6;
     /// Components of an image, at most.
     pub(super) const MAX_COMPONENTS: usize = 3;
+    /// Blocks of an MCU, at most: the standard's limit.
+    pub(super) const MAX_MCU_BLOCKS: usize = 10;
     /// Bits by which a table finds a code at once.
     pub(super) const LUT_BITS: u32 = 10;
     /// Entries of a table for longer codes: enough for the tables that encoders write.

@@ -2,13 +2,13 @@
 //! each part goes. It must not know what the bits mean.
 
 use memchr::memchr_iter;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::coded::Coded;
 use super::scan::{Layout, Scan};
 use crate::gpu::jpeg::header::EOI;
 use crate::memory::{Unstuffed, copied_once, unstuff, unstuffs_by_blocks};
-use crate::threads::divided;
 
 /// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
 const PART_BYTES: usize = 32 << 10;
@@ -33,7 +33,12 @@ pub struct Data<'a> {
 }
 
 /// The data of a file: of a sequential one as [`read`] does it. `None`: it is damaged, or may change where it must not.
-pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool) -> Option<Scan> {
+pub fn read_file(
+    coded: &Coded<'_>,
+    may_change: bool,
+    to: &mut [u8],
+    idle: Option<&ThreadPool>,
+) -> Option<Scan> {
     if coded.is_progressive() {
         let scans = coded.scans.iter().map(|scan| (scan.data, coded.scan_layout(scan)));
         return if may_change { None } else { Scan::read_all(&scans.collect::<Vec<_>>(), to) };
@@ -41,15 +46,12 @@ pub fn read_file(coded: &Coded<'_>, may_change: bool, to: &mut [u8], idle: bool)
     read(Data { bytes: coded.data, may_change }, &coded.layout(), to, idle)
 }
 
-/// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`, or of the shared one.
-pub fn read(data: Data<'_>, layout: &Layout, to: &mut [u8], idle: bool) -> Option<Scan> {
+/// As [`Scan::read`], by threads of a pool that are `idle`.
+pub fn read(data: Data<'_>, layout: &Layout, to: &mut [u8], idle: Option<&ThreadPool>) -> Option<Scan> {
     let fewest = if unstuffs_by_blocks() { FEWEST_PARTS_BY_BLOCKS } else { FEWEST_PARTS };
-    let parts = if idle && data.bytes.len() >= fewest * PART_BYTES {
-        // Without a thread that could divide the work, one does all of it.
-        divided(|| in_parts(data, layout, to, PART_BYTES)).ok().flatten()
-    } else {
-        None
-    };
+    let is_long = layout.segments() == 1 && data.bytes.len() >= fewest * PART_BYTES;
+    let idle = idle.filter(|_| is_long);
+    let parts = idle.and_then(|pool| pool.install(|| in_parts(data, layout, to, PART_BYTES)));
     parts.or_else(|| match data.may_change {
         true => Scan::read_once(data.bytes, layout, to),
         false => Scan::read(data.bytes, layout, to),

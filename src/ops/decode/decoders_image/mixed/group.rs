@@ -150,7 +150,8 @@ impl<'s, 'a> Group<'s, 'a> {
             let is_awaited =
                 !stream.gpu().is_shared() && (SPREAD_BYTES..MOST_AWAITED_BYTES).contains(&self.bytes);
             let are_idle = sms.len() + threads.len() <= most / 2;
-            Together::new(host, data, images, watch, are_idle, is_awaited)
+            let idle = are_idle.then_some(&**cx.cpu.pool);
+            Together::new(host, data, images, watch, idle, is_awaited)
         };
         let start = || match engines {
             Some(engines) if !tasks.is_empty() => {

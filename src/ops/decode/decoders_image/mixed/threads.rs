@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use parking_lot::Mutex;
+use rayon::ThreadPool;
 
 use super::image::Image;
 use crate::cpu::decode::{self, Decoder};
@@ -33,8 +34,8 @@ pub(super) struct Together<'t> {
     host: Host<'t>,
     data: Mutex<IntoIter<Reading<'t>>>,
     images: Mutex<IntoIter<(&'t Image<'t>, &'t mut [u8])>>,
-    /// Whether there are threads that have nothing to do.
-    are_idle: bool,
+    /// Threads of the batch, where some of them have nothing to do.
+    idle: Option<&'t ThreadPool>,
     /// Whether the device waits for the data, so that it should leave the caches.
     is_awaited: bool,
     /// Looks at the engines now and then.
@@ -54,14 +55,14 @@ impl<'t> Together<'t> {
         data: Vec<Reading<'t>>,
         images: Vec<(&'t Image<'t>, &'t mut [u8])>,
         watch: Watch,
-        are_idle: bool,
+        idle: Option<&'t ThreadPool>,
         is_awaited: bool,
     ) -> Self {
         let (data, images) = (Mutex::new(data.into_iter()), Mutex::new(images.into_iter()));
         let [busy, expected] = [const { AtomicU64::new(0) }; 2];
         let decoded = AtomicUsize::new(0);
         let proving = OnceLock::new();
-        Self { host, data, images, are_idle, is_awaited, watch, decoded, busy, expected, proving }
+        Self { host, data, images, idle, is_awaited, watch, decoded, busy, expected, proving }
     }
 
     /// Reads data and decodes images until all are taken.
@@ -77,7 +78,7 @@ impl<'t> Together<'t> {
 
     fn read(&self, image: &Image<'_>, out: &mut [u8]) -> Option<Scan> {
         let coded = &image.planned.as_ref()?.coded;
-        let scan = sm::read_file(coded, image.file.may_change(), out, self.are_idle);
+        let scan = sm::read_file(coded, image.file.may_change(), out, self.idle);
         if self.is_awaited {
             demote(out);
         }
