@@ -322,6 +322,11 @@ typedef struct {
   int32_t deterministic;
   // As in `gesso_instance_options`. It is read while the stream is made, not later.
   const char *formats;
+  // Where random numbers in branches of conditionals go on: `branch_count` numbers of `gesso_result_branch_samples`,
+  // of the batch that the stream goes on behind; null: they begin. Read while the stream is made, not later.
+  const uint64_t *branch_samples;
+  // How many.
+  size_t branch_count;
 } gesso_stream_options;
 
 // Makes room for a file of so many bytes; null if there is none: then the function that asked fails.
@@ -565,12 +570,21 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      gesso_result **result);
 
 // Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random
-// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and
-// begin anew.
+// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before:
+// `gesso_instance_go_on_in_branches`.
 //
 // Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_instance_go_on(const gesso_instance *instance,
                                   uint64_t samples);
+
+// As `gesso_instance_go_on` for numbers that are drawn in branches of conditionals: `branch_samples` are the `count`
+// numbers of `gesso_result_branch_samples`, of the last batch of the instance that this one goes on from.
+//
+// `GESSO_STATUS_INVALID_ARGUMENT` when the pipeline has another number of branches. Any thread, but one at a time for
+// an instance: else `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_instance_go_on_in_branches(const gesso_instance *instance,
+                                              const uint64_t *branch_samples,
+                                              size_t count);
 
 // Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds
 // the samples, and begins to read ahead when the first batch is asked for. `options` may be null. Outputs are where
@@ -681,6 +695,12 @@ void gesso_result_free(gesso_result *result);
 
 // How many samples the batch had; 0 for null. Any thread.
 size_t gesso_result_batch_size(const gesso_result *result);
+
+// How many samples each branch of conditionals has had, in the batch and those before it: `*count` numbers, for
+// `gesso_instance_go_on_in_branches` or a stream that goes on behind the batch. None, and null, unless random numbers
+// are drawn in branches. They live as long as the result. Any thread.
+const uint64_t *gesso_result_branch_samples(const gesso_result *result,
+                                            size_t *count);
 
 // What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.
 // The text lives as long as the result. `gesso_result_sample_error` has it in its parts. Any thread.

@@ -45,6 +45,9 @@ pub struct Outcome<'r> {
     /// The outputs in order, in the sink's buffers or, where it gave none, in the instance's memory. Empty when every
     /// sample failed.
     pub outputs: Vec<Batch<'r>>,
+    /// How many samples each branch of a conditional has had in this batch and those before it, for
+    /// [`Executor::go_on_in_branches`]; empty unless random numbers depend on it.
+    pub branch_samples: Vec<u64>,
 }
 
 /// The state of one instance: operators, threads, memory, and the recorder of its device if it has one.
@@ -63,8 +66,8 @@ pub struct Executor {
     tally: Tally,
     /// Why the device can no longer be used.
     broken: Option<Error>,
-    /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them
-    /// tells.
+    /// Samples that each branch of a conditional had in earlier batches, which depends on their data; empty if no
+    /// numbers are drawn in branches.
     branch_samples: Vec<u64>,
 }
 
@@ -121,7 +124,8 @@ impl Executor {
         }
         let recorder = gpu.map(Recorder::new).transpose()?;
         let may_settle = !plan.graph.nodes.iter().any(Node::mixes_samples);
-        let branch_samples = vec![0; plan.branches.count()];
+        let branch_samples =
+            if plan.draws_in_branches() { vec![0; plan.branches.count()] } else { Vec::new() };
         Ok(Self {
             plan,
             operators,
@@ -136,6 +140,20 @@ impl Executor {
             broken: None,
             branch_samples,
         })
+    }
+
+    /// Lets random numbers in branches go on where another executor of the same plan was behind a batch
+    /// ([`Outcome::branch_samples`]).
+    ///
+    /// # Errors
+    /// Invalid when that is another number of branches.
+    pub fn go_on_in_branches(&mut self, branch_samples: &[u64]) -> Result<()> {
+        let (found, expected) = (branch_samples.len(), self.branch_samples.len());
+        if found != expected {
+            return Err(Error::invalid(format!("samples of {found} branches, expected those of {expected}")));
+        }
+        self.branch_samples.copy_from_slice(branch_samples);
+        Ok(())
     }
 
     /// What it runs.
@@ -258,16 +276,16 @@ impl Executor {
             }
         }
         for (samples, branch) in self.branch_samples.iter_mut().zip(&state.branches) {
-            *samples += branch.as_ref().map_or(0, |branch| branch.len() as u64);
+            *samples = samples.wrapping_add(branch.as_ref().map_or(0, |branch| branch.len() as u64));
         }
         finished?;
         let State { values, failures, .. } = state;
-        if failures.all_failed() {
-            return Ok(Outcome { failures, outputs: Vec::new() });
-        }
-        let outputs =
-            plan.graph.outputs.iter().map(|o| value(&values, o.value).cloned()).collect::<Result<_>>()?;
-        Ok(Outcome { failures, outputs })
+        let outputs = if failures.all_failed() {
+            Vec::new()
+        } else {
+            plan.graph.outputs.iter().map(|o| value(&values, o.value).cloned()).collect::<Result<_>>()?
+        };
+        Ok(Outcome { failures, outputs, branch_samples: self.branch_samples.clone() })
     }
 
     /// Does what runs on the host, and records what runs on the device.
@@ -378,8 +396,10 @@ impl Executor {
             |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
         let failures = state.failures(step.branch)?.clone();
-        let samples =
-            if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
+        let samples = match step.branch {
+            BranchId::ALL => state.first,
+            BranchId(branch) => self.branch_samples.get(branch).copied().unwrap_or_default(),
+        };
         let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
         let inputs = inputs.after(samples).of_parts(&step.parts);
         formats::refuse(self.formats, node, &inputs);

@@ -15,7 +15,7 @@ use crate::cpu::decode::{DecodeOptions, effort_of_head};
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{BranchId, Fed, Feed, Graph, GraphInput, Node, NodeKind, Plan, author};
+use crate::graph::{Fed, Feed, Graph, GraphInput, Node, NodeKind, Plan, author};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
@@ -272,26 +272,19 @@ impl Pipeline {
     /// earlier batches and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws
     /// those of any batch.
     pub fn is_seeded(&self) -> bool {
-        self.seeded().next().is_some()
+        self.plan.seeded().next().is_some()
     }
 
     /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before
     /// depends on what was in earlier batches, so one instance must run all of them, in their order. So it must where
     /// functions of the program are called.
     pub fn needs_order(&self) -> bool {
-        self.calls_back() || self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
+        self.calls_back() || self.plan.draws_in_branches()
     }
 
     /// Whether operators are functions of the program.
     pub fn calls_back(&self) -> bool {
         self.plan.graph.nodes.iter().any(|node| matches!(node.kind, NodeKind::Callback(..)))
-    }
-
-    /// The nodes that draw numbers from a seed.
-    fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
-        let seeded =
-            |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has(crate::operator::SEED));
-        (0..).zip(&self.plan.graph.nodes).filter(move |(_, node)| seeded(&node.kind)).map(|(i, _)| i)
     }
 
     /// What the author should know although the pipeline runs.
@@ -352,7 +345,10 @@ impl Pipeline {
             settings.lanes.clamp(1, settings.prefetch.max(1))
         };
         let executor = || self.executor(settings.num_threads, gpu, &settings.preferences);
-        let executors = (0..lanes).map(|_| executor()).collect::<Result<Vec<_>>>()?;
+        let mut executors = (0..lanes).map(|_| executor()).collect::<Result<Vec<_>>>()?;
+        if let (false, [executor]) = (settings.branch_samples.is_empty(), executors.as_mut_slice()) {
+            executor.go_on_in_branches(&settings.branch_samples)?;
+        }
         Stream::new(&self.plan.graph, executors, in_callers_thread, settings)
     }
 

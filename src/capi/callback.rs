@@ -101,7 +101,13 @@ impl Callback for Function {
 
     fn next(&self, samples: usize, layouts: &[Option<Layout>]) -> Result<Option<Box<dyn Answer>>> {
         let failures = (0..samples).map(|_| None).collect();
-        let asked = Data { exports: Exports::default(), outputs: Vec::new(), failures, ordinal: 0 };
+        let asked = Data {
+            exports: Exports::default(),
+            outputs: Vec::new(),
+            failures,
+            ordinal: 0,
+            branch_samples: Vec::new(),
+        };
         let outputs = self.called(asked, layouts)?;
         if outputs.filled.first().is_some_and(|output| output.samples.is_null()) {
             return Ok(None);
@@ -149,7 +155,7 @@ impl Function {
         let all = regular.iter().chain(inputs.arguments());
         let outputs = all.map(|batch| (0..batch.len()).map(|i| made(batch, i)).collect::<Result<_>>());
         let outputs = outputs.collect::<Result<_>>()?;
-        Ok(Data { exports: Exports::default(), outputs, failures, ordinal: 0 })
+        Ok(Data { exports: Exports::default(), outputs, failures, ordinal: 0, branch_samples: Vec::new() })
     }
 }
 

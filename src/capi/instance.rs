@@ -153,8 +153,8 @@ pub unsafe extern "C" fn gesso_instance_run_into(
 }
 
 /// Lets an instance go on where another one ended: there are `samples` samples before its next batch, and random
-/// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before, and
-/// begin anew.
+/// numbers are those of that batch. Those that are drawn in branches of conditionals depend on the data before:
+/// `gesso_instance_go_on_in_branches`.
 ///
 /// Any thread, but one at a time for an instance: else `GESSO_STATUS_UNAVAILABLE`.
 ///
@@ -167,6 +167,29 @@ pub unsafe extern "C" fn gesso_instance_go_on(instance: *const InstanceHandle, s
         let handle = unsafe { types::reference("instance", instance) }?;
         handle.alone()?.go_on(samples);
         Ok(())
+    })
+}
+
+/// As `gesso_instance_go_on` for numbers that are drawn in branches of conditionals: `branch_samples` are the `count`
+/// numbers of `gesso_result_branch_samples`, of the last batch of the instance that this one goes on from.
+///
+/// `GESSO_STATUS_INVALID_ARGUMENT` when the pipeline has another number of branches. Any thread, but one at a time for
+/// an instance: else `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `instance` is valid; `branch_samples` points at `count` numbers, or is null if there are none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_go_on_in_branches(
+    instance: *const InstanceHandle,
+    branch_samples: *const u64,
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("instance", instance) }?;
+        // SAFETY: the caller vouches for the numbers.
+        let samples = unsafe { types::slice("branch_samples", branch_samples, count) }?;
+        handle.alone()?.go_on_in_branches(samples)
     })
 }
 

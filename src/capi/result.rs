@@ -58,7 +58,8 @@ impl ResultHandle {
             };
             outputs.push((0..batch.len()).map(made).collect::<Result<Vec<_>>>()?);
         }
-        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal })))
+        let (exports, branch_samples) = (Exports::default(), outcome.branch_samples.clone());
+        Ok(Self(Arc::new(Data { exports, outputs, failures, ordinal, branch_samples })))
     }
 }
 
@@ -79,7 +80,8 @@ impl ResultHandle {
         let of_output =
             |batch: &Batch<'_>| (0..batch.len()).map(|i| made(batch, i)).collect::<Result<Vec<_>>>();
         let outputs = outcome.outputs.iter().map(of_output).collect::<Result<_>>()?;
-        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal })))
+        let (exports, branch_samples) = (Exports::default(), outcome.branch_samples.clone());
+        Ok(Self(Arc::new(Data { exports, outputs, failures, ordinal, branch_samples })))
     }
 }
 
@@ -105,6 +107,28 @@ pub unsafe extern "C" fn gesso_result_free(result: *mut ResultHandle) {
 pub unsafe extern "C" fn gesso_result_batch_size(result: *const ResultHandle) -> usize {
     // SAFETY: the caller vouches for the pointer.
     guarded(0, || unsafe { types::reference("result", result) }.map_or(0, |result| result.0.failures.len()))
+}
+
+/// How many samples each branch of conditionals has had, in the batch and those before it: `*count` numbers, for
+/// `gesso_instance_go_on_in_branches` or a stream that goes on behind the batch. None, and null, unless random numbers
+/// are drawn in branches. They live as long as the result. Any thread.
+///
+/// # Safety
+/// `result` is null or valid; `count` points at a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_result_branch_samples(
+    result: *const ResultHandle,
+    count: *mut usize,
+) -> *const u64 {
+    guarded(std::ptr::null(), || {
+        // SAFETY: the caller vouches for the pointers.
+        let (result, count) = unsafe { (types::reference("result", result), types::place("count", count)) };
+        let samples = result.map_or(&[][..], |result| &result.0.branch_samples);
+        if let Ok(count) = count {
+            *count = samples.len();
+        }
+        if samples.is_empty() { std::ptr::null() } else { samples.as_ptr() }
+    })
 }
 
 /// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more.

@@ -18,6 +18,8 @@ pub(super) struct Data {
     pub(super) outputs: Vec<Vec<Option<Made>>>,
     pub(super) failures: Vec<Option<Failure>>,
     pub(super) ordinal: i32,
+    /// How many samples each branch of conditionals has had: see [`crate::pipeline::Outcome`].
+    pub(super) branch_samples: Vec<u64>,
 }
 
 /// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory

@@ -66,7 +66,10 @@ pub unsafe extern "C" fn gesso_stream_create(
         };
         // SAFETY: the caller vouches for the text.
         let formats = unsafe { types::formats(options.formats) }?;
-        let settings = settings(&options, formats)?;
+        // SAFETY: the caller vouches for the numbers.
+        let branches =
+            unsafe { types::slice("branch_samples", options.branch_samples, options.branch_count) }?;
+        let settings = settings(&options, formats, branches)?;
         let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let made = pipeline.stream(&settings, gpu.as_ref())?;
         let readers: serde_json::Map<_, _> =
@@ -83,7 +86,7 @@ pub unsafe extern "C" fn gesso_stream_create(
     })
 }
 
-fn settings(options: &StreamOptions, formats: Formats) -> Result<StreamSettings> {
+fn settings(options: &StreamOptions, formats: Formats, branch_samples: &[u64]) -> Result<StreamSettings> {
     let given = |value: usize| (value != 0).then_some(value);
     let within = |name: &str, value: usize, most: usize| match value <= most {
         true => Ok(given(value)),
@@ -96,6 +99,7 @@ fn settings(options: &StreamOptions, formats: Formats) -> Result<StreamSettings>
         lanes: within("lanes", options.lanes, limits::MAX_BATCHES_IN_FLIGHT)?.unwrap_or(usual.lanes),
         num_threads: given(options.num_threads),
         first: options.first,
+        branch_samples: branch_samples.to_vec(),
         next_epoch: (options.next_epoch != 0).then_some(options.read),
         to_host: options.outputs_on_host != 0,
         preferences: Preferences { deterministic: options.deterministic != 0, formats, ..usual.preferences },

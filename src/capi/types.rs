@@ -132,6 +132,11 @@ pub struct StreamOptions {
     pub deterministic: i32,
     /// As in `gesso_instance_options`. It is read while the stream is made, not later.
     pub formats: *const c_char,
+    /// Where random numbers in branches of conditionals go on: `branch_count` numbers of `gesso_result_branch_samples`,
+    /// of the batch that the stream goes on behind; null: they begin. Read while the stream is made, not later.
+    pub branch_samples: *const u64,
+    /// How many.
+    pub branch_count: usize,
 }
 
 /// One sample of an input.

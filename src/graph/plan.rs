@@ -4,9 +4,10 @@
 use std::fmt;
 
 use super::infer::{self, Operators};
-use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
+use super::{BranchId, Branches, Graph, Node, NodeKind, Placement, ValueId};
 use crate::cpu::encoded::Encoded;
 use crate::error::{Layer, Result};
+use crate::operator::SEED;
 use crate::tensor::Device;
 
 /// Columns of the table are padded up to this many characters; longer cells push the rest of their row.
@@ -107,6 +108,21 @@ impl Plan {
             steps[step].frees.push(value);
         }
         Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers, is_picture })
+    }
+
+    /// The nodes that draw numbers from a seed of the file.
+    pub fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_seeded = |node: &Node| match &node.kind {
+            NodeKind::Operator(_, args) => args.has(SEED),
+            NodeKind::Fused(_, args) => args.iter().any(|args| args.has(SEED)),
+            NodeKind::Callback(..) | NodeKind::Transfer => false,
+        };
+        (0..).zip(&self.graph.nodes).filter(move |(_, node)| is_seeded(node)).map(|(i, _)| i)
+    }
+
+    /// Whether some of those numbers are drawn in a branch of a conditional.
+    pub fn draws_in_branches(&self) -> bool {
+        self.seeded().any(|node| self.branches.of_node(node) != BranchId::ALL)
     }
 
     /// Whether `step` brings a value, or what is known of one, from the device to the host in the middle of a batch.

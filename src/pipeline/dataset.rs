@@ -70,6 +70,10 @@ impl Dataset {
             let source = Some(tensor.source).filter(|source| !source.is_empty());
             Ok(Batch::new(desc, vec![tensor.bytes])?.coming_from(source.map(|source| [source.into()].into())))
         });
-        Ok(Outcome { failures: Failures::none(1), outputs: outputs.collect::<Result<Vec<_>>>()? })
+        Ok(Outcome {
+            failures: Failures::none(1),
+            outputs: outputs.collect::<Result<_>>()?,
+            branch_samples: Vec::new(),
+        })
     }
 }

@@ -96,6 +96,15 @@ impl Instance {
         self.samples = samples;
     }
 
+    /// As [`Instance::go_on`] for numbers that are drawn in branches of conditionals:
+    /// [`Outcome::branch_samples`] of the batch before.
+    ///
+    /// # Errors
+    /// Invalid when that is another number of branches.
+    pub fn go_on_in_branches(&mut self, branch_samples: &[u64]) -> Result<()> {
+        self.executor.go_on_in_branches(branch_samples)
+    }
+
     /// How many samples there are before the next batch.
     pub fn samples(&self) -> u64 {
         self.samples

@@ -50,6 +50,8 @@ pub struct Settings {
     pub num_threads: Option<usize>,
     /// Samples before the first batch: those of a stream that this one goes on from. Readers skip as many.
     pub first: u64,
+    /// [`Outcome::branch_samples`] of the batch that the stream goes on behind; empty at its beginning.
+    pub branch_samples: Vec<u64>,
     /// Samples that readers have given before, of which they leave out what is left of the epoch; absent: they go on
     /// behind `first`.
     pub next_epoch: Option<u64>,
@@ -68,6 +70,7 @@ impl Default for Settings {
             lanes: 1,
             num_threads: None,
             first: 0,
+            branch_samples: Vec::new(),
             next_epoch: None,
             to_host: false,
             preferences: Preferences::default(),

@@ -273,6 +273,13 @@ int main(void) {
   CHECK(gesso_instance_create(pipeline, NULL, &instance) == GESSO_STATUS_OK);
   CHECK(gesso_instance_go_on(NULL, 1) == GESSO_STATUS_INVALID_ARGUMENT && gesso_instance_go_on(instance, 8) == GESSO_STATUS_OK);
 
+  /* It has no branches in which numbers are drawn. */
+  uint64_t branches[1] = {1};
+  CHECK(gesso_instance_go_on_in_branches(instance, branches, 1) == GESSO_STATUS_INVALID_ARGUMENT);
+  CHECK(gesso_instance_go_on_in_branches(instance, NULL, 1) == GESSO_STATUS_INVALID_ARGUMENT);
+  CHECK(gesso_instance_go_on_in_branches(NULL, NULL, 0) == GESSO_STATUS_INVALID_ARGUMENT);
+  CHECK(gesso_instance_go_on_in_branches(instance, NULL, 0) == GESSO_STATUS_OK);
+
   float values[2][3] = {{1, 2, 3}, {4, 5, 6}};
   int64_t shapes[2] = {3, 2};
   gesso_sample samples[2];
@@ -290,6 +297,9 @@ int main(void) {
       CHECK(gesso_result_sample_error(result, (size_t)i, &error) == GESSO_STATUS_OK && error.status == GESSO_STATUS_OK);
     }
     CHECK(gesso_result_sample_error(result, 2, &error) == GESSO_STATUS_NOT_FOUND);
+    size_t count = 7;
+    CHECK(gesso_result_branch_samples(result, &count) == NULL && count == 0);
+    CHECK(gesso_result_branch_samples(NULL, NULL) == NULL);
     gesso_result_free(result);
     CHECK(states[0].values == NULL && states[1].values == NULL);
   }

@@ -65,9 +65,13 @@ class Engine:
         del keep
         return outcome_of(Result(handle, self._process), batch_size, self.output_count)
 
-    def go_on(self, samples):
-        """The next batch is one before which there were so many samples: random numbers are those of that batch."""
+    def go_on(self, samples, branch_samples=()):
+        """The next batch is one before which there were so many samples: random numbers are those of that batch.
+        `branch_samples`: as `Outcome.branch_samples` gives them of the batch before."""
         _library.call("gesso_instance_go_on", self._instance, samples)
+        if branch_samples:
+            numbers, count = _library.numbers(branch_samples)
+            _library.call("gesso_instance_go_on_in_branches", self._instance, numbers, count)
 
 
 def _device_inputs(pipeline):

@@ -101,6 +101,8 @@ class StreamOptions(ctypes.Structure):
         ("gpu_multiprocessors", c_size_t),
         ("deterministic", c_int32),
         ("formats", ctypes.c_char_p),
+        ("branch_samples", POINTER(ctypes.c_uint64)),
+        ("branch_count", c_size_t),
     ]
 
 
@@ -142,6 +144,7 @@ _SIGNATURES = {
     "gesso_pipeline_output": [c_void_p, c_size_t, POINTER(TensorInfo)],
     "gesso_pipeline_load_with_callbacks": [c_char_p, c_size_t, c_int32, c_void_p, c_size_t, POINTER(c_void_p)],
     "gesso_instance_go_on": [c_void_p, ctypes.c_uint64],
+    "gesso_instance_go_on_in_branches": [c_void_p, POINTER(ctypes.c_uint64), c_size_t],
     "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
     "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
@@ -221,6 +224,8 @@ def _load():
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.restype = lib.gesso_dataset_files.restype = c_size_t
+    lib.gesso_result_branch_samples.argtypes = [c_void_p, POINTER(c_size_t)]
+    lib.gesso_result_branch_samples.restype = POINTER(ctypes.c_uint64)
     for name in (
         "gesso_pipeline_input_count",
         "gesso_pipeline_output_count",
@@ -230,6 +235,11 @@ def _load():
         function = getattr(lib, name)
         function.argtypes, function.restype = [c_void_p], c_size_t
     return lib
+
+
+def numbers(values):
+    """Whole numbers for C, and how many."""
+    return (ctypes.c_uint64 * len(values))(*values), len(values)
 
 
 def version():

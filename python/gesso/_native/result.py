@@ -155,12 +155,20 @@ class Outcome:
     """The outputs of a batch: for each a list of arrays (None for samples that failed), a layout, and where they come
     from; and why samples failed."""
 
-    __slots__ = ("outputs", "errors", "batch_size")
+    __slots__ = ("outputs", "errors", "batch_size", "_owner")
 
-    def __init__(self, outputs, errors, batch_size):
+    def __init__(self, outputs, errors, batch_size, owner):
         self.outputs = outputs
         self.errors = errors
         self.batch_size = batch_size
+        self._owner = owner
+
+    def branch_samples(self):
+        """How many samples each branch of conditionals has had, in the batch and those before it; empty unless random
+        numbers depend on it."""
+        count = ctypes.c_size_t()
+        numbers = _library.library().gesso_result_branch_samples(self._owner.handle, ctypes.byref(count))
+        return numbers[: count.value] if count.value else []
 
 
 def outcome_of(owner, batch_size, output_count):
@@ -170,9 +178,9 @@ def outcome_of(owner, batch_size, output_count):
     # Without outputs nothing else tells; and where no sample is left, there are none.
     errors = errors_of(owner, range(batch_size)) if not output_count or _has_none(owner) else {}
     if errors and len(errors) == batch_size:
-        return Outcome([([None] * batch_size, "", None)] * output_count, errors, batch_size)
+        return Outcome([([None] * batch_size, "", None)] * output_count, errors, batch_size, owner)
     outputs = [output_of(owner, k, batch_size, errors) for k in range(output_count)]
-    return Outcome(outputs, errors, batch_size)
+    return Outcome(outputs, errors, batch_size, owner)
 
 
 def _outcome_of_one(owner, output_count):
@@ -188,7 +196,7 @@ def _outcome_of_one(owner, output_count):
             raise
     if errors:
         outputs = [([None], "", None)] * output_count
-    return Outcome(outputs, errors, 1)
+    return Outcome(outputs, errors, 1, owner)
 
 
 def _has_none(owner):

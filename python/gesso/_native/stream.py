@@ -147,12 +147,16 @@ class StreamEngine:
         given, self._kept = structures([(name, batch)])
         _library.call("gesso_stream_feed_kept", self._stream(), given)
 
-    def skip(self, batches):
-        """Goes on behind so many batches; before the first one."""
+    def skip(self, batches, branch_samples=()):
+        """Goes on behind so many batches; before the first one. `branch_samples`: as `Outcome.branch_samples` gives
+        them of the last of these."""
         self._options.first = batches * self._batch_size
+        # The structure refers to the numbers, and keeps them.
+        self._options.branch_samples, self._options.branch_count = _library.numbers(branch_samples)
 
-    def restart(self, begun, read):
+    def restart(self, begun, read, branch_samples=()):
         """Goes on behind `begun` batches; readers with the epoch behind the one that `read` batches have got to."""
+        self._options.branch_samples, self._options.branch_count = _library.numbers(branch_samples)
         self._options.first, self._options.next_epoch, self._options.read = (
             begun * self._batch_size,
             1,

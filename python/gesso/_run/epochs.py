@@ -10,6 +10,21 @@ _VERSION = 2
 _MOST = {"batches": (1 << 31) - 1, "samples": (1 << 63) - 1, "iter": (1 << 31) - 1, "epoch_idx": (1 << 31) - 1}
 
 
+class Taken:
+    """What a batch takes of what a pipeline goes through."""
+
+    __slots__ = ("has_begun", "samples", "branch_samples", "is_counted")
+
+    def __init__(self):
+        # Whether readers were asked for it.
+        self.has_begun = False
+        # Samples for which random numbers were drawn, also if they failed.
+        self.samples = 0
+        # How many each branch of conditionals has had behind the batch; None: not known.
+        self.branch_samples = None
+        self.is_counted = False
+
+
 class Epochs:
     """Counts batches and epochs, of those that were begun and of those that were taken.
 
@@ -24,6 +39,9 @@ class Epochs:
         self.consumer_iter = self.consumer_epoch_idx = 0
         # All batches that were taken, and their samples: from these random numbers follow.
         self.consumed = self.samples = 0
+        # How many samples each branch of conditionals has had, behind each batch that was taken last: the one that was
+        # taken and the one before.
+        self._branch_samples = [[], []]
         # The seed of the run, which its author gave or which was drawn.
         self.seed = None
         self.iterator_data = None
@@ -42,17 +60,23 @@ class Epochs:
             self.consumer_iter = 0
         return True
 
-    def take(self, samples):
-        """Counts a batch of so many samples as taken."""
-        self.consumed += 1
-        self.samples += samples
+    def take(self, taken):
+        """Counts a batch as taken, if it has begun: one that has failed, too."""
+        if taken.has_begun:
+            taken.is_counted = True
+            self.consumed += 1
+            self.samples += taken.samples
+            before = self._branch_samples[-1]
+            self._branch_samples = [before, before if taken.branch_samples is None else taken.branch_samples]
 
-    def put_back(self, samples):
-        """As if that batch had not been asked for; `None` if it was not taken."""
+    def put_back(self, taken):
+        """As if that batch, the last, had not been asked for."""
         self.consumer_iter -= 1
-        if samples is not None:
+        if taken.is_counted:
+            taken.is_counted = False
             self.consumed -= 1
-            self.samples -= samples
+            self.samples -= taken.samples
+            self._branch_samples = [self._branch_samples[0]] * 2
 
     def restart(self):
         """Begins the next epoch in the middle of one."""
@@ -87,6 +111,7 @@ class Epochs:
             "gesso_checkpoint": _VERSION,
             "batches": self.consumed,
             "samples": self.samples,
+            "branch_samples": self._branch_samples[-1],
             "seed": self.seed,
             "iter": self.consumer_iter,
             "epoch_idx": self.consumer_epoch_idx,
@@ -99,6 +124,7 @@ class Epochs:
         """Goes to what `read` found."""
         self.epoch_idx = self.consumer_epoch_idx = state["epoch_idx"]
         self.consumer_iter, self.consumed, self.samples = state["iter"], state["batches"], state["samples"]
+        self._branch_samples = [state["branch_samples"]] * 2
         self.iterator_data = state["iterator_data"]
         self.is_restored = True
 
@@ -115,8 +141,11 @@ def read(saved):
     seed = state["seed"]
     if seed is not None and type(seed) is not int:
         raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
-    if not isinstance(state.get("readers", {}), dict):
+    if not isinstance(state["readers"], dict):
         raise ValueError("the checkpoint is damaged: `readers` is no object")
+    branches = state["branch_samples"]
+    if not isinstance(branches, list) or any(type(n) is not int or not 0 <= n < 1 << 63 for n in branches):
+        raise ValueError(f"the checkpoint is damaged: `branch_samples` is {branches!r}, expected whole numbers")
     return state
 
 
@@ -126,7 +155,7 @@ def _object(saved):
         state = json.loads(saved)
         version = state["gesso_checkpoint"]
         if version == _VERSION:
-            _ = [state[name] for name in (*_MOST, "seed", "iterator_data")]
+            _ = [state[name] for name in (*_MOST, "branch_samples", "seed", "iterator_data", "readers")]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(
             "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for "

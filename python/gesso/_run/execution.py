@@ -15,6 +15,7 @@ from .._threads.background import Ahead
 from .._threads.fork import Process
 from .._threads.outcome import Outcome
 from . import native_readers
+from .epochs import Taken
 from .fed_run import FedRun
 from .input_checks import check_consistent
 from .python_nodes import in_operator, is_source
@@ -29,9 +30,19 @@ def dtype_named(name):
     return _DTYPES.get(name)
 
 
+class Begun(Outcome):
+    """A batch that was begun: its outputs and errors of samples, and what it takes."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self):
+        super().__init__()
+        self.taken = Taken()
+
+
 def failed(error):
     """A batch that failed before it began."""
-    outcome = Outcome()
+    outcome = Begun()
     outcome.set_exception(error)
     return outcome
 
@@ -54,16 +65,16 @@ class Execution:
         self.process = Process()
 
     def submit(self, fed, ahead, outcome=None):
-        """Begins a batch, in the background if `ahead`; its outcome, (outputs, errors), which may be there before."""
-        outcome = outcome or Outcome()
+        """Begins a batch, in the background if `ahead`; its outcome, a `Begun`, which may be there before."""
+        outcome = outcome or Begun()
         if ahead:
             # Two threads may be the first: a second `Ahead` would take the calls of one with it.
             with self._lock:
                 if self._thread is None:
                     self._thread = Ahead()
-            return self._thread.submit_for(outcome, self.make, fed)
+            return self._thread.submit_for(outcome, self.make, fed, outcome.taken)
         try:
-            result = self.make(fed)
+            result = self.make(fed, outcome.taken)
         except BaseException as error:
             outcome.set_exception(error)
         else:
@@ -77,12 +88,12 @@ class Execution:
                 "a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one."
             )
 
-    def make(self, fed):
-        """The outputs of a batch, and errors of its samples."""
+    def make(self, fed, taken):
+        """The outputs of a batch, and errors of its samples. `taken`, a `Taken`, is told what it takes."""
         batch_size = self._batch_size(fed)
         self._making.add(threading.get_ident())
         try:
-            results, errors = self.run.run(batch_size, fed)
+            results, errors = self.run.run(batch_size, fed, taken)
         except library.GessoError as error:
             raise RuntimeError(explained(error.text, self._origins)) from error
         finally:
@@ -201,15 +212,15 @@ def _run_of(parts, origins, is_fed, state):
     if is_fed or not settings.prepares_ahead or not any(map(is_source, definition.operators)):
         on_gpu = place.device == library.GPU
         return FedRun(definition, settings, parameters, _opener(settings, origins), on_gpu)
-    begun, restarts = state["batches"] if state else 0, parameters["enable_checkpointing"]
+    restarts = parameters["enable_checkpointing"]
     natives = native_readers.chosen(definition.operators, settings, place.device, restarts, state)
     if natives:
         try:
-            return StreamRun(definition, settings, parameters, place, natives, begun)
+            return StreamRun(definition, settings, parameters, place, natives, state)
         except (library.GessoError, RuntimeError, TypeError, ValueError, OverflowError):
             # The interpreter says what is wrong.
             pass
     try:
-        return StreamRun(definition, settings, parameters, place, [], begun)
+        return StreamRun(definition, settings, parameters, place, [], state)
     except library.GessoError as error:
         raise RuntimeError(explained(error.text, origins)) from error

@@ -23,7 +23,7 @@ class FedRun(Run):
         self.keeps_nothing = is_whole = not any(map(is_python, operators))
         if not is_whole:
             assign(operators, parameters["seed"])
-        self._batch_size = settings.batch_size
+        self._batch_size, self._is_saved = settings.batch_size, parameters["enable_checkpointing"]
         # Those that say how many samples a batch has come first.
         self._videos = [node for node in operators if isinstance(node.operator, VideoInput)]
         for node in self._videos:
@@ -71,25 +71,33 @@ class FedRun(Run):
         nodes = [Called(node) if node.name in functions else node for node in others]
         return described(inputs + nodes, self._planned, parameters)
 
-    def run(self, batch_size, fed):
+    def run(self, batch_size, fed, taken):
         if self.keeps_nothing:
-            outcome = self._engines.run(batch_size, [(name, fed[name]) for name in self._inputs])
+            outcome = self._run_engine(batch_size, [(name, fed[name]) for name in self._inputs], taken)
             return outcome.outputs, outcome.errors
         values = _batches_of(self._videos, batch_size)
         if self._videos:
             batch_size = len(values[self._videos[0].outputs[0].name].arrays)
             fed = {name: of_size(batch, batch_size) for name, batch in fed.items()}
+        taken.has_begun = True
         values.update(_batches_of(self._others, batch_size))
         found, errors = {}, {}
         if self._engines is not None:
             inputs = [(name, fed[name]) for name in self._inputs]
             inputs += [(edge.name, values[edge.name]) for edge in self._fed]
-            outcome = self._engines.run(batch_size, inputs)
+            outcome = self._run_engine(batch_size, inputs, taken)
             found = {(edge.name, edge.device): output for edge, output in zip(self._planned, outcome.outputs)}
             errors = damage.with_origins(outcome.errors, self._origins(values))
         return [
             found.get((edge.name, edge.device)) or _given(values[edge.name], errors) for edge in self._outputs
         ], errors
+
+    def _run_engine(self, batch_size, inputs, taken):
+        taken.has_begun, taken.samples = True, batch_size
+        outcome = self._engines.run(batch_size, inputs)
+        if self._is_saved:
+            taken.branch_samples = outcome.branch_samples()
+        return outcome
 
     def _origins(self, values):
         """What samples were read from: name, infos and numbers of each reader."""
@@ -100,11 +108,11 @@ class FedRun(Run):
         """The next batch is one before which there were so many samples: its random numbers follow from that."""
         self._engines.go_on(samples)
 
-    def skip(self, batches, samples, readers):
+    def skip(self, state):
         for node in self._readers:
-            node.operator.skip(node, batches, self._batch_size, readers.get(node.name))
+            node.operator.skip(node, state["batches"], self._batch_size, state["readers"].get(node.name))
         if self._engines is not None:
-            self._engines.skip(batches, samples)
+            self._engines.go_on(state["samples"], state["branch_samples"])
 
     def restart(self, batches):
         for node in self._readers:

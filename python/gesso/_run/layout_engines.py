@@ -4,9 +4,7 @@ combination of layouts."""
 import copy
 import functools
 
-from .._authoring import schema as _schema
 from .._authoring import serialization
-from .._threads.interrupts import let
 
 
 class LayoutEngines:
@@ -16,14 +14,11 @@ class LayoutEngines:
         """`functions`: what operators `Callback` of the description call, by their names."""
         self._description = description
         self._open = functools.partial(open_engine, functions=functions)
-        self._calls_back = bool(functions)
         self._engines = {}
         self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
         self._error = None
-        self._skipped, self._first = 0, None
-        names = [operator["name"] for operator in description["operators"]]
-        # How many samples went into a branch before depends on what was in them.
-        self._draws_in_branches = any(map(_splits, names)) and any(map(_draws, names))
+        # Where the next batch goes on, if that is not behind the one before.
+        self._place = None
         try:
             self._engines[()] = self._open(serialization.write(description))
         except RuntimeError as error:
@@ -52,31 +47,12 @@ class LayoutEngines:
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
         key = self._key(inputs)
         engine = self._engines.get(key) or self._make(key)
-        while self._skipped:
-            # There may be many.
-            with let():
-                self._skipped -= 1
-            engine.run(batch_size, inputs)
-        if self._first is not None:
-            engine.go_on(self._first)
-            self._first = None
+        if self._place is not None:
+            engine.go_on(*self._place)
+            self._place = None
         return engine.run(batch_size, inputs)
 
-    def go_on(self, samples):
-        """The next batch is one before which there were so many samples: its random numbers follow from that."""
-        self._first = samples
-
-    def skip(self, batches, samples):
-        """Goes to where so many batches of so many samples in all were run. Random numbers follow from the samples;
-        only those in branches are drawn again, when the next batch runs. Functions are not called again."""
-        self.go_on(samples)
-        self._skipped = batches if self._draws_in_branches and not self._calls_back else 0
-
-
-def _splits(name):
-    return name.endswith("conditional__Split")
-
-
-def _draws(name):
-    schema = _schema.find(name)
-    return schema is not None and schema.random
+    def go_on(self, samples, branch_samples=()):
+        """The next batch is one before which there were so many samples, and so many in each branch of conditionals:
+        its random numbers follow from that."""
+        self._place = samples, branch_samples

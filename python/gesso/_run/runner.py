@@ -9,11 +9,11 @@ from dataclasses import replace
 from .. import _context
 from .._native import library
 from .._threads.interrupts import held, let
-from .._threads.outcome import Outcome
 from ..data_node import _check
 from ..types import PipelineAPIType
 from . import epochs, execution
 from .definition import Definition
+from .epochs import Taken
 from .external_sources import Sources, is_itself
 from .feeds import Feeds
 
@@ -128,7 +128,7 @@ class Runner:
         if state is not None:
             self.epochs.restore(state)
             self.sources.skip(state["iter"], settings.batch_size)
-            built.run.skip(state["batches"], state["samples"], state.get("readers", {}))
+            built.run.skip(state)
 
     def _saved_state(self):
         """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
@@ -197,7 +197,7 @@ class Runner:
             for node, data, copy in gathered:
                 self._feed(node.name, data, node.layout, copy, at_once=not is_ahead)
             if self.feeds.must_wait():
-                self.feeds.waiting.append(Outcome())
+                self.feeds.waiting.append(execution.Begun())
                 return self.begun.append(self.feeds.waiting[-1])
             try:
                 taken = self.feeds.take(settings.queue_depth)
@@ -268,9 +268,11 @@ class Runner:
                         return made[0]
             except KeyboardInterrupt:
                 if made is not None:
-                    outcome = Outcome()
-                    outcome.set_result(made)
-                    self._put_back(outcome, self._samples_of(made[0]))
+                    outputs, errors, taken = made
+                    outcome = execution.Begun()
+                    outcome.taken = taken
+                    outcome.set_result((outputs, errors))
+                    self._put_back(outcome)
                 raise
         return self._outputs(self._begin_run, pipeline, inputs)
 
@@ -288,20 +290,18 @@ class Runner:
         )
 
     def _run_of(self, inputs):
-        """What `_outputs` comes to for such a batch, and errors of its samples: a small one takes no longer than to go
-        through all of that."""
+        """What `_outputs` comes to for such a batch, errors of its samples, and what it takes: a small one takes no
+        longer than to go through all of that."""
         self.execution.process.check("The pipeline")
-        taken = self.feeds.passed(inputs, self.settings.batch_size)
+        fed, taken = self.feeds.passed(inputs, self.settings.batch_size), Taken()
         self.epochs.is_first = False
         self.epochs.consumer_iter += 1
-        outputs, self.errors = self.execution.make(taken)
+        try:
+            outputs, self.errors = self.execution.make(fed, taken)
+        finally:
+            self.epochs.take(taken)
         self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
-        self.epochs.take(self._samples_of(outputs))
-        return outputs, self.errors
-
-    def _samples_of(self, outputs):
-        """How many samples the newest batch has, with those that were left out."""
-        return len(outputs[0]) + len(self.left_out) if outputs else self.settings.batch_size
+        return outputs, self.errors, taken
 
     def _begin_run(self, pipeline, inputs):
         self._need(pipeline)
@@ -310,7 +310,9 @@ class Runner:
             # What nobody took was made of other data.
             self._interrupted = None
             if self._is_owed:
-                self.begun.popleft()
+                dropped = self.begun.popleft()
+                dropped.exception()
+                self.epochs.take(dropped.taken)
                 self._is_owed = False
         # Whoever waits at once for the only batch needs no other thread.
         is_ahead = self.settings.queue_depth > 1 or bool(self.begun)
@@ -338,7 +340,7 @@ class Runner:
         for who asks next."""
         # The library is called by other threads.
         library.check_interrupt()
-        outcome, taken = None, None
+        outcome = None
         try:
             with held():
                 with self._lock:
@@ -350,20 +352,19 @@ class Runner:
                 if not outcome.done():
                     with let():
                         outcome.exception()
+                with self._lock:
+                    self.epochs.take(outcome.taken)
                 outputs, self.errors = outcome.result()
                 self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
-                with self._lock:
-                    taken = self._samples_of(outputs)
-                    self.epochs.take(taken)
                 return outputs
         except KeyboardInterrupt as interrupt:
             if outcome is not None and not (outcome.done() and outcome.exception() is interrupt):
-                self._put_back(outcome, taken)
+                self._put_back(outcome)
             raise
 
-    def _put_back(self, outcome, samples):
+    def _put_back(self, outcome):
         with self._lock:
-            self.epochs.put_back(samples)
+            self.epochs.put_back(outcome.taken)
             self.begun.appendleft(outcome)
             self._is_owed = self.way is PipelineAPIType.BASIC
 

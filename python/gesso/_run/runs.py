@@ -20,13 +20,13 @@ class Run:
     # Whether nothing of what it is fed is needed, or changed, once a batch has run: no function of the user's sees it.
     keeps_nothing = False
 
-    def run(self, batch_size, fed):
-        """The next batch: arrays, layout and origins of each output, and errors of samples. `fed`: name > batch."""
+    def run(self, batch_size, fed, taken):
+        """The next batch: arrays, layout and origins of each output, and errors of samples. `fed`: name > batch.
+        `taken`, a `Taken`, is told what the batch takes, also if it fails."""
         raise NotImplementedError
 
-    def skip(self, batches, samples, readers):
-        """Goes to where so many batches of so many samples in all were given; `readers` says how readers had done
-        so."""
+    def skip(self, state):
+        """Goes to where a checkpoint says that the pipeline was: `Epochs.save`."""
         raise NotImplementedError
 
     def restart(self, batches):

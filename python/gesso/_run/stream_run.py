@@ -19,11 +19,12 @@ from .sample_numbers import Files, Infos
 class StreamRun(Run):
     """Runs a graph whose sources are read ahead."""
 
-    def __init__(self, definition, settings, parameters, place, natives, begun):
-        """`natives`: readers that the library reads by. `begun`: how many batches were given before."""
+    def __init__(self, definition, settings, parameters, place, natives, state):
+        """`natives`: readers that the library reads by. `state`: a checkpoint to go on from, or None."""
         operators = assign(definition.operators, parameters["seed"])
         self._batch_size, self._restarts = settings.batch_size, parameters["enable_checkpointing"]
-        self._begun, self._natives = begun, natives
+        self._begun, self._natives = state["batches"] if state else 0, natives
+        self._branch_samples = state["branch_samples"] if state else []
         known = {id(node) for node in natives}
         self._readers = [node for node in operators if is_reader(node)]
         self._own = [node for node in self._readers if id(node) not in known]
@@ -51,7 +52,7 @@ class StreamRun(Run):
             close=functools.partial(stop, self._own),
             **lanes(place.device, settings.num_threads, settings.queue_depth, **most),
         )
-        self._engine.skip(begun)
+        self._engine.skip(self._begun, self._branch_samples)
         self._engine.open()
         self._files = {node.name: self._files_of(node) for node in natives}
         self.is_read_by_library = not self._own
@@ -60,13 +61,16 @@ class StreamRun(Run):
         size = self._engine.reader_meta()[node.name]["epoch_size"]
         return Files(node, size, self._restarts, self._batch_size, **where)
 
-    def run(self, batch_size, fed):
+    def run(self, batch_size, fed, taken):
+        taken.has_begun, taken.samples = True, batch_size
         number, error, outcome = self._begun, None, None
         self._begun += 1
         try:
             outcome = self._engine.run(batch_size, list(fed.items()))
         except BaseException as raised:
             error = raised
+        if outcome is not None:
+            self._branch_samples = taken.branch_samples = outcome.branch_samples()
         given = {name: dataset.taken() for name, dataset in self._datasets.items()}
         if error is not None:
             self._raise(error, given.values())
@@ -103,13 +107,13 @@ class StreamRun(Run):
             if node is not None:
                 raise failed(node, unread(text))
 
-    def skip(self, batches, samples, readers):
+    def skip(self, state):
         # The stream was opened where it goes on.
         for node in self._own:
-            node.operator.skip(node, batches, self._batch_size, readers.get(node.name))
+            node.operator.skip(node, state["batches"], self._batch_size, state["readers"].get(node.name))
 
     def restart(self, batches):
-        self._engine.restart(self._begun, batches)
+        self._engine.restart(self._begun, batches, self._branch_samples)
         for node in self._own:
             node.operator.restart(node, batches, self._batch_size)
         # Batches of before keep theirs.

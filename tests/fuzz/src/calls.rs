@@ -187,6 +187,7 @@ impl World {
     }
 
     fn begin_stream(&mut self, bytes: &mut Bytes<'_>) {
+        let branch_samples = [u64::MAX - 1; 3];
         let options = StreamOptions {
             struct_size: size_of_struct::<StreamOptions>(bytes),
             batch_size: place(bytes),
@@ -201,6 +202,8 @@ impl World {
             gpu_multiprocessors: 0,
             deterministic: i32::from(bytes.once_in(2)),
             formats: if bytes.once_in(4) { c"-avif".as_ptr() } else { null() },
+            branch_samples: branch_samples.as_ptr(),
+            branch_count: bytes.below(8).saturating_sub(4).min(branch_samples.len()),
         };
         let given = if bytes.once_in(4) { null() } else { &raw const options };
         let mut made = null_mut();
@@ -224,6 +227,10 @@ impl World {
     fn keep(&mut self, made: *mut ResultHandle) {
         // SAFETY: a handle that was just made.
         let samples = unsafe { result::gesso_result_batch_size(made) };
+        let mut branches = 0;
+        // SAFETY: a handle that was just made; a place for a number.
+        let numbers = unsafe { result::gesso_result_branch_samples(made, &raw mut branches) };
+        assert!(numbers.is_null() == (branches == 0));
         let places =
             (0..2).flat_map(|output| (0..samples.min(MAX_SAMPLES)).map(move |sample| (output, sample)));
         let held = places.map(|place| (place, read(made, place))).collect();

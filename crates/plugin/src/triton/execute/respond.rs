@@ -390,7 +390,8 @@ mod tests {
         let shapes = vec![Shape::from([1]); 2];
         let samples = pixels.chunks(1).map(Sample::Borrowed).collect();
         let batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
-        let outcome = Outcome { failures: Failures::none(2), outputs: vec![batch] };
+        let outcome =
+            Outcome { failures: Failures::none(2), outputs: vec![batch], branch_samples: Vec::new() };
         let (mut small, mut right) = ([], [0]);
         let late = vec![
             Late { output: 0, range: 0..1, memory: LateMemory::Host(&mut small) },
