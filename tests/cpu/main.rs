@@ -32,6 +32,7 @@ mod sound;
 mod tiff;
 mod turned;
 mod video;
+mod video_errors;
 mod video_ffmpeg;
 mod video_idle;
 mod video_limits;

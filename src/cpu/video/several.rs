@@ -60,12 +60,13 @@ impl Video<'_> {
         }
         let wanted: Vec<usize> = of_frames.keys().copied().collect();
         let mut targets = of_frames.into_values();
-        let runs: Vec<(&[usize], Vec<_>)> = self
+        let runs: Vec<(usize, &[usize], Vec<_>)> = self
             .runs(&wanted)?
             .into_iter()
-            .map(|run| (run, targets.by_ref().take(run.len()).collect()))
+            .enumerate()
+            .map(|(number, run)| (number, run, targets.by_ref().take(run.len()).collect()))
             .collect();
-        let decode = |(run, mut targets): (&[usize], Vec<Vec<&mut [u8]>>)| {
+        let decode = |run: &[usize], mut targets: Vec<Vec<&mut [u8]>>| {
             self.decode(run, budget, &mut |number, frame| {
                 let place = run.binary_search(&number).ok().and_then(|place| targets.get_mut(place));
                 let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
@@ -78,13 +79,22 @@ impl Video<'_> {
         };
         let decoders = decoders.clamp(1, runs.len().max(1));
         let runs = Mutex::new(runs.into_iter());
-        let next = |_| -> Result<()> {
-            loop {
-                let Some(run) = runs.lock().next() else { return Ok(()) };
-                decode(run)?;
+        // The error of the earliest run, whichever comes first: those before it were begun before it, and end.
+        let failed = Mutex::<Option<(usize, Error)>>::default();
+        let (has_failed, next) = (|| failed.lock().is_some(), || runs.lock().next());
+        let work = |_| {
+            while !has_failed()
+                && let Some((number, run, targets)) = next()
+            {
+                let Err(error) = decode(run, targets) else { continue };
+                let mut failed = failed.lock();
+                if failed.as_ref().is_none_or(|(earliest, _)| number < *earliest) {
+                    *failed = Some((number, error));
+                }
             }
         };
-        threads::divided(|| (0..decoders).into_par_iter().try_for_each(next))?
+        threads::divided(|| (0..decoders).into_par_iter().for_each(work))?;
+        failed.into_inner().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// What [`Video::write_all`] of these frames is expected to take, in threads that are as many as its runs, and
