@@ -144,7 +144,7 @@ impl Options {
             }
         };
         let padding = Padding::new(args.string("pad_mode")?)?;
-        let fill = fill_color(&args.ints("fill_value")?)?;
+        let fill = fill_color(&args.ints("fill_value")?, padding)?;
         Ok(Self { fill, ..Self::shared(args, bounds, padding, args.bool("uniform_sample")?, false)? })
     }
 

@@ -7,12 +7,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rayon::prelude::*;
 
-use super::{Budget, Frame, Video, codec};
+use super::{Budget, Frame, Padding, Video, codec};
 use crate::error::{Error, Result};
 use crate::threads;
 
 /// A frame, or none, and the bytes that are made of it.
 pub type Target<'t> = (Option<usize>, &'t mut [u8]);
+
+/// More levels than these are not named in an error.
+const SHOWN_LEVELS: usize = 8;
 
 impl Video<'_> {
     /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most
@@ -138,16 +141,25 @@ pub struct Efforts {
     pub runs: usize,
 }
 
-/// The colour that `levels` give, from 0 to 255: one for all channels, or one for each.
+/// The colour that `levels` give, from 0 to 255: one for all channels, or one for each. How many they are is of no
+/// account where `padding` does not use it.
 ///
 /// # Errors
 /// Invalid for others, and for another number of them.
-pub fn fill_color(levels: &[i64]) -> Result<[u8; 3]> {
+pub fn fill_color(levels: &[i64], padding: Padding) -> Result<[u8; 3]> {
     let fits: Vec<u8> = levels.iter().filter_map(|&level| u8::try_from(level).ok()).collect();
     let fill = match fits.as_slice() {
         _ if fits.len() != levels.len() => None,
         &[level] => Some([level; 3]),
+        &[first, ..] if padding != Padding::Constant => Some([first; 3]),
         fits => fits.try_into().ok(),
     };
-    fill.ok_or_else(|| Error::invalid("argument `fill_value`: expected 1 or 3 values from 0 to 255"))
+    fill.ok_or_else(|| {
+        let found = match *levels {
+            [level] => level.to_string(),
+            _ if levels.len() <= SHOWN_LEVELS => format!("{levels:?}"),
+            _ => format!("{} values", levels.len()),
+        };
+        Error::invalid(format!("argument `fill_value` is {found}, expected 1 or 3 values from 0 to 255"))
+    })
 }

@@ -66,6 +66,11 @@ impl Frames {
         }
     }
 
+    /// What stands for frames that the video does not have.
+    pub(super) fn padding(&self) -> Padding {
+        self.padding
+    }
+
     /// How many frames an output has, where every sample has the same number.
     pub(super) fn known(&self) -> Option<usize> {
         if let Some(listed) = &self.listed {

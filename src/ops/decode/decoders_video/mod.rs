@@ -114,10 +114,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl DecodersVideo {
     fn new(args: &Args) -> Result<Self> {
-        let fill = args.ints("fill_value")?;
-        let fill = fill_color(&fill)?;
+        let frames = Frames::new(args)?;
+        let fill = fill_color(&args.ints("fill_value")?, frames.padding())?;
         Ok(Self {
-            frames: Frames::new(args)?,
+            frames,
             fill,
             jobs: Vec::new(),
             memory: usize::MAX,
