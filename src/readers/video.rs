@@ -135,7 +135,7 @@ impl Options {
     fn new(args: &Args) -> Result<Self> {
         let rounding = Rounding::new(args.string("file_list_rounding")?)?;
         let bounds = match args.string("file_list_format")? {
-            "timestamps" => Bounds::Seconds(rounding),
+            "timestamps" => Bounds::Units(rounding),
             "frames" => Bounds::Frames(rounding),
             other => {
                 return Err(Error::invalid(format!(

@@ -22,7 +22,11 @@ pub(super) struct Listed {
 /// What the numbers of a list are.
 #[derive(Clone, Copy)]
 pub(super) enum Bounds {
+    /// As the older reader takes them.
     Seconds(Rounding),
+    /// Seconds that are rounded to the unit of the video's times first, towards 0; those before its first frame mean
+    /// that.
+    Units(Rounding),
     /// Numbers of frames; negative ones count from the end.
     Frames(Rounding),
 }
@@ -140,12 +144,16 @@ impl Listed {
         let count = video.frames();
         let place = |bound: f32, up| match bounds {
             Bounds::Frames(_) => frame(bound, count, up),
-            Bounds::Seconds(_) => at(bound, video, up),
+            Bounds::Seconds(_) => match f64::from(bound) {
+                0.0.. => Ok(at(bound.into(), video, up)),
+                _ => Err(Error::invalid(format!("{bound} seconds lie before its first frame"))),
+            },
+            Bounds::Units(_) => Ok(at(video.in_units(bound.into()), video, up)),
         };
         if self.start.is_some() && self.start == self.end {
             return Ok(0..0);
         }
-        let (Bounds::Frames(rounding) | Bounds::Seconds(rounding)) = bounds;
+        let (Bounds::Frames(rounding) | Bounds::Seconds(rounding) | Bounds::Units(rounding)) = bounds;
         let start = self.start.map_or(Ok(0), |start| place(start, rounding.start_up))?;
         let end = self.end.map_or(Ok(count), |end| place(end, rounding.end_up))?.min(count);
         Ok(start.min(end)..end)
@@ -161,11 +169,8 @@ fn frame(bound: f32, count: usize, up: bool) -> Result<usize> {
 }
 
 /// The frame that is shown at `seconds`, or, where that is between two, the one before or behind.
-fn at(seconds: f32, video: &Video<'_>, up: bool) -> Result<usize> {
-    if seconds < 0.0 {
-        return Err(Error::invalid(format!("{seconds} seconds lie before its first frame")));
-    }
-    let (count, seconds) = (video.frames(), f64::from(seconds));
+fn at(seconds: f64, video: &Video<'_>, up: bool) -> usize {
+    let count = video.frames();
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -173,7 +178,7 @@ fn at(seconds: f32, video: &Video<'_>, up: bool) -> Result<usize> {
     }
     // `low` is the first frame that is not shown before.
     let is_exact = low < count && video.seconds(low) <= seconds;
-    Ok(if up || is_exact || low == count { low } else { low.saturating_sub(1) })
+    if up || is_exact || low == count { low } else { low.saturating_sub(1) }
 }
 
 #[cfg(test)]
@@ -214,6 +219,22 @@ mod tests {
         let found = ways.map(|name| Rounding::new(name).map(|way| (way.start_up, way.end_up)).unwrap());
         assert_eq!(found, [(false, true), (true, false), (true, true), (false, false)]);
         assert!(Rounding::new("up").is_err());
+    }
+
+    #[test]
+    fn seconds_are_rounded_to_the_unit_of_a_videos_times() {
+        // Of raw streams, which say no times: 25 frames a second, in FFmpeg's units of 1 / 1,200,000 of a second.
+        let clip = format!("{}/tests/data/video/h264.h264", env!("CARGO_MANIFEST_DIR"));
+        let video = Video::open(std::fs::read(clip).unwrap()).unwrap();
+        let range = |part: &str, rounding: &str| {
+            let listed = of_text(&format!("units-{part}-{rounding}"), &format!("a.h264 1 {part}")).unwrap();
+            listed[0].range(&video, Bounds::Units(Rounding::new(rounding).unwrap())).unwrap()
+        };
+        assert_eq!(range("0.04 0.2", "all_up"), 1..5);
+        assert_eq!(range("0 0.19", "all_up"), 0..5);
+        assert_eq!(range("0.05 0.19", "all_down"), 1..4);
+        assert_eq!(range("-0.1 0.28", "start_down_end_up"), 0..7);
+        assert_eq!(video.in_units(f64::from(0.2_f32)), 0.2);
     }
 
     #[test]

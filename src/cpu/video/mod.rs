@@ -88,6 +88,9 @@ const KEYS_BACK: usize = 16;
 /// Frames a second of files that do not say.
 const USUAL_RATE: f64 = 25.0;
 
+/// The unit of time that FFmpeg gives raw streams.
+const RAW_TICK: [u32; 2] = [1, 1_200_000];
+
 impl<'a> Video<'a> {
     /// Reads what the container says of the video in `file`, and the parameters of its codec.
     ///
@@ -139,6 +142,15 @@ impl<'a> Video<'a> {
         let time = self.shown.get(frame).map_or(0, |shown| shown.time);
         let [unit, parts] = self.track.tick.map(f64::from);
         time as f64 * unit / parts.max(1.0)
+    }
+
+    /// `seconds` rounded towards 0 to the unit in which the file, or FFmpeg for a raw stream, has its times: as DALI does
+    /// before it looks for the frame that is shown then.
+    pub fn in_units(&self, seconds: f64) -> f64 {
+        let tick = if self.track.timed { self.track.tick } else { RAW_TICK };
+        let [unit, parts] = tick.map(f64::from);
+        let rounded = (seconds * parts.max(1.0) / unit).trunc() * unit / parts.max(1.0);
+        if rounded.is_finite() { rounded } else { seconds }
     }
 
     /// Frames a second, on average: those of files that do not say, or that have one frame, come 25 times.
