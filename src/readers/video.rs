@@ -129,6 +129,8 @@ struct Options {
     has_timestamps: bool,
     /// What levels are multiplied by, where they become float32.
     scale: Option<f32>,
+    /// Whether an empty list of labels stands for 0, 1, 2 and so on.
+    counts_labels: bool,
 }
 
 impl Options {
@@ -169,7 +171,16 @@ impl Options {
                 )));
             }
         };
-        Ok(Self { scale, ..Self::shared(args, bounds, padding, false, true)? })
+        let options =
+            Self { scale, counts_labels: true, ..Self::shared(args, bounds, padding, false, true)? };
+        let has_others = options.numbers != FrameNumbers::None || options.has_timestamps;
+        if let (true, Some(root)) = (has_others, video_list::root(args)?) {
+            return Err(Error::invalid(format!(
+                "`enable_frame_num` or `enable_timestamps` is given with `file_root`, which is `{root}`, expected \
+                 `filenames` or `file_list` with them"
+            )));
+        }
+        Ok(options)
     }
 
     fn shared(
@@ -207,6 +218,7 @@ impl Options {
             numbers,
             has_timestamps: args.bool("enable_timestamps")?,
             scale: None,
+            counts_labels: false,
         })
     }
 
@@ -291,7 +303,7 @@ struct Videos {
 
 impl Videos {
     fn open(args: &Args, options: Options, decodes: bool) -> Result<Self> {
-        let listed = video_list::listed(args)?;
+        let listed = video_list::listed(args, options.counts_labels)?;
         let has_labels = video_list::has_labels(args);
         let mut samples = Vec::new();
         for (number, entry) in listed.iter().enumerate() {

@@ -63,16 +63,38 @@ pub(super) fn has_labels(args: &Args) -> bool {
     given("file_list") || given("file_root") || args.has("labels")
 }
 
-/// The files that the arguments name.
+/// The folder of folders that the arguments name, if they do.
+///
+/// # Errors
+/// One that is no text.
+pub(super) fn root(args: &Args) -> Result<Option<&str>> {
+    Ok(args.given_string("file_root")?.filter(|root| !root.is_empty()))
+}
+
+/// The files that the arguments name. An empty list of labels may stand for 0, 1, 2 and so on.
 ///
 /// # Errors
 /// Two ways to name them, or none; what is wrong with a list or a folder.
-pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
+pub(super) fn listed(args: &Args, counts_labels: bool) -> Result<Vec<Listed>> {
     let text = |name| Ok::<_, Error>(args.given_string(name)?.filter(|text| !text.is_empty()));
     let given = file::strings(args, "filenames").filter(|names| !names.is_empty());
-    match (given, text("file_root")?, text("file_list")?) {
+    let (root, list) = (root(args)?, text("file_list")?);
+    let labels = args.given_ints("labels")?;
+    let beside = labels.as_deref().filter(|labels| given.is_none() && !labels.is_empty());
+    if let (Some(labels), Some(_)) = (beside, root.or(list)) {
+        let source = if root.is_some() { "`file_root`" } else { "`file_list`" };
+        return Err(Error::invalid(format!(
+            "{} `labels` beside {source}, which has labels of its own, expected them beside `filenames`",
+            labels.len()
+        )));
+    }
+    match (given, root, list) {
         (Some(names), None, None) => {
-            let labels = args.given_ints("labels")?.unwrap_or_else(|| vec![0; names.len()]);
+            let labels = match labels {
+                None => vec![0; names.len()],
+                Some(labels) if labels.is_empty() && counts_labels => (0..names.len() as i64).collect(),
+                Some(labels) => labels,
+            };
             if labels.len() != names.len() {
                 return Err(Error::invalid(format!(
                     "{} `labels` for {} `filenames`",
@@ -80,8 +102,17 @@ pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
                     names.len()
                 )));
             }
-            let whole = |(name, label): (String, i64)| Listed::whole(PathBuf::from(name), label as i32);
-            Ok(names.into_iter().zip(labels).map(whole).collect())
+            let whole = |(name, label): (String, i64)| {
+                let label = i32::try_from(label).map_err(|_| {
+                    Error::invalid(format!(
+                        "one of `labels` is {label}, expected {} to {}",
+                        i32::MIN,
+                        i32::MAX
+                    ))
+                })?;
+                Ok(Listed::whole(PathBuf::from(name), label))
+            };
+            names.into_iter().zip(labels).map(whole).collect()
         }
         (None, Some(root), None) => {
             let root = Path::new(root);

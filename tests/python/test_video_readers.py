@@ -1,5 +1,6 @@
 """Readers of videos beside what DALI answered."""
 
+import json
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from gesso import Pipeline, fn, types
 from gesso._authoring import serialization
-from video_streams import ANSWERS, CLIPS, define
+from video_streams import ANSWERS, BATCH, CLIPS, define
 
 
 def resolved(value, folder):
@@ -59,6 +60,24 @@ def test_readers_of_a_file_are_dalis(case, tmp_path):
     assert rows(pipe, len(case["samples"])) == case["samples"]
 
 
+RATES = json.loads((CLIPS / "rates/answers.json").read_text())
+
+
+@pytest.mark.parametrize("rounding", RATES["25.mp4"])
+@pytest.mark.parametrize("clip", RATES)
+def test_parts_in_seconds_are_dalis(clip, rounding, tmp_path):
+    """`tests/data/video/rates/record.py` wrote down which frames DALI reads."""
+    answers = RATES[clip][rounding]
+    lines = "".join(f"CLIP:rates/{clip} {label} {part}\n" for label, part in enumerate(answers))
+    arguments = {"file_list": f"LIST:{lines}", "file_list_rounding": rounding, "enable_frame_num": "scalar"}
+    pipe = reader({"sequence_length": 1, **arguments}, tmp_path, batch_size=1)
+    found = {part: [] for part in answers}
+    for _ in range(pipe.epoch_size("READER")):
+        _, label, number = (np.array(out[0]).tolist() for out in pipe.run())
+        found[list(answers)[label[0]]].append(number[0])
+    assert found == {part: list(range(*frames)) for part, frames in answers.items()}
+
+
 def test_a_reader_goes_on_from_a_checkpoint(tmp_path):
     arguments = {
         "filenames": [str(CLIPS / "vp9.webm")],
@@ -82,6 +101,47 @@ def test_a_folder_for_each_label(tmp_path):
     video, labels = pipe.run()
     assert [np.array(label).tolist() for label in labels] == [[0], [0], [1], [1]]
     assert {np.array(frames).shape for frames in video} == {(6, 32, 48, 3)}
+
+
+def in_folders(folder):
+    for label, name in (("a", "vp9.webm"), ("b", "vp9.mp4")):
+        (folder / label).mkdir()
+        (folder / label / name).write_bytes((CLIPS / name).read_bytes())
+    return str(folder)
+
+
+@pytest.mark.parametrize("times", [False, True])
+@pytest.mark.parametrize("asked", ["none", "scalar", "sequence"])
+def test_folders_and_all_that_may_be_asked_for(asked, times, tmp_path):
+    """DALI's outputs: frames, labels, numbers of frames, times."""
+    arguments = {"sequence_length": 6, "enable_frame_num": asked, "enable_timestamps": times}
+    pipe = reader({"file_root": in_folders(tmp_path), **arguments}, tmp_path, batch_size=4)
+    video, *others = pipe.run()
+    numbers = {"none": [], "scalar": [[[0], [6]]], "sequence": [[list(range(6)), list(range(6, 12))]]}[asked]
+    expected = [[[0], [0], [1], [1]], *[one + one for one in numbers]]
+    assert [np.array(frames).shape for frames in video] == [(6, 32, 48, 3)] * 4
+    assert [[np.array(one).tolist() for one in out] for out in others[: len(expected)]] == expected
+    assert len(others) == len(expected) + times
+    of_file = Pipeline.deserialize(pipe.serialize(), prefetch_queue_depth=1).run()
+    assert [np.array(out[0]).shape for out in of_file] == [np.array(out[0]).shape for out in (video, *others)]
+    if times:
+        for found, first in zip(others[-1], (0, 6, 0, 6)):
+            np.testing.assert_allclose(np.array(found), 0.04 * np.arange(first, first + 6))
+
+
+@pytest.mark.parametrize("reader", [fn.readers.video, fn.readers.video_resize])
+def test_the_older_reader_of_folders_gives_frames_and_labels(reader, tmp_path):
+    """DALI: "can be enabled only when `file_list`, or `filenames` with `labels` argument are passed"."""
+    size = {"size": [32, 48]} if reader is fn.readers.video_resize else {}
+    arguments = {"file_root": in_folders(tmp_path), "sequence_length": 6, **size}
+    assert len(define(lambda: reader(**arguments)).run()) == 2
+    for asked in ({"enable_frame_num": True}, {"enable_frame_num": "sequence"}, {"enable_timestamps": True}):
+        with pytest.raises(RuntimeError, match="given with `file_root`, which is .*, expected `filenames` or"):
+            define(lambda: reader(**arguments, **asked)).run()
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{tmp_path}/a/vp9.webm 3\n")
+    arguments = {"file_list": str(listed), "enable_frame_num": True, "enable_timestamps": True, **size}
+    assert len(define(lambda: reader(sequence_length=6, **arguments)).run()) == 4
 
 
 def test_the_older_reader_gives_floats_and_fills_up():
@@ -227,12 +287,49 @@ def test_a_file_with_a_resizing_reader(arguments, name):
         ({"file_list": "LIST:CLIP:vp9.webm 1 -99 3\n", "file_list_format": "frames"}, "before the first"),
         ({"file_list": "LIST:CLIP:vp9.webm 1\n", "file_list_rounding": "other"}, "`file_list_rounding` is `other`"),
         ({"filenames": ["CLIP:make.py"]}, "not a video of a known kind"),
+        ({"file_root": "CLIP:", "labels": [1]}, "1 `labels` beside `file_root`"),
+        ({"file_list": "LIST:CLIP:vp9.webm 1\n", "labels": [1, 2]}, "2 `labels` beside `file_list`"),
+        ({"filenames": ["CLIP:vp9.webm"], "labels": [1 << 31]}, "`labels` is 2147483648, expected -2147483648 to"),
+        ({"filenames": ["CLIP:vp9.webm"], "labels": [-1 << 31, -1]}, "2 `labels` for 1 `filenames`"),
+        ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "constant", "fill_value": [1, 2]}, "is [1, 2], expected 1 or 3"),
+        ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "edge", "fill_value": [256]}, "is 256, expected 1 or 3 values"),
     ],
 )
 def test_what_a_reader_cannot_read_is_said(arguments, said, tmp_path):
     with pytest.raises(RuntimeError) as error:
         reader({"sequence_length": 2, **arguments}, tmp_path).run()
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("labels", [[2**31 - 1], [-(2**31)]])
+def test_labels_are_all_of_32_bits(labels, tmp_path):
+    found = reader({"filenames": ["CLIP:vp9.webm"], "sequence_length": 2, "labels": labels}, tmp_path).run()[1]
+    assert np.array(found[0]).tolist() == labels
+
+
+def test_an_empty_list_of_labels_counts_in_the_older_reader(tmp_path):
+    """DALI: "sequential 0-based indices are used as labels"; the newer one refuses it."""
+    arguments = {"filenames": [str(CLIPS / "vp9.webm"), str(CLIPS / "vp9.mp4")], "labels": [], "sequence_length": 12}
+    _, labels = define(lambda: fn.readers.video(**arguments), batch_size=2).run()
+    assert [np.array(label).tolist() for label in labels] == [[0], [1]]
+    with pytest.raises(RuntimeError, match="0 `labels` for 2 `filenames`"):
+        reader(arguments, tmp_path).run()
+
+
+@pytest.mark.parametrize("levels", [[1, 2], [1, 2, 3, 4]])
+@pytest.mark.parametrize("mode", ["none", "edge", "reflect_101"])
+def test_a_fill_value_that_is_not_used_is_of_no_account(mode, levels, tmp_path):
+    """In DALI, too, both here and where a video is decoded."""
+    arguments = {"filenames": ["CLIP:vp9.webm"], "sequence_length": 5, "pad_mode": mode, "fill_value": levels}
+    frames, plain = (
+        np.array(reader(given, tmp_path).run()[0][0])
+        for given in (arguments, {key: value for key, value in arguments.items() if key != "fill_value"})
+    )
+    np.testing.assert_array_equal(frames, plain)
+    file = np.fromfile(CLIPS / "vp9.webm", np.uint8)
+    options = {"sequence_length": 5, "pad_mode": mode, "fill_value": levels}
+    decoded = define(lambda: fn.decoders.video(fn.external_source(lambda: [file] * BATCH), **options)).run()[0]
+    np.testing.assert_array_equal(np.array(decoded[0]), frames)
 
 
 def test_damaged_files_are_errors_and_not_crashes(tmp_path):

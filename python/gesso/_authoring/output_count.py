@@ -36,10 +36,9 @@ _NO_FRAME_NUM = ("none", "False", "")
 
 
 def _video(values, inputs):
-    has_labels = "labels" in values or "file_list" in values or "file_root" in values
+    has_labels = "labels" in values or bool(values.get("file_list")) or bool(values.get("file_root"))
     is_numbered = str(values.get("enable_frame_num", "none")) not in _NO_FRAME_NUM
-    frame_number = is_numbered and ("file_list" in values or "filenames" in values)
-    return 1 + has_labels + frame_number + bool(values.get("enable_timestamps", False))
+    return 1 + has_labels + is_numbered + bool(values.get("enable_timestamps", False))
 
 
 _RULES = {
