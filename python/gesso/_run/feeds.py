@@ -116,14 +116,15 @@ class Feeds:
         )
 
     def take(self, queue_depth):
-        """The next batch of every input, by name. `queue_depth` is for the message where one has none."""
+        """The next batch of every input, by name; none is taken unless there are all. `queue_depth` is for the message
+        where one has none."""
         taken = {}
         for name, declared in self.inputs.items():
             if "videos" in declared:
                 continue
             queue = self._fed.get(name)
             if queue:
-                taken[name] = self._last[name] = queue.popleft()
+                taken[name] = queue[0]
             elif declared["repeat_last"] and name in self._last:
                 taken[name] = self._last[name]
             else:
@@ -132,4 +133,8 @@ class Feeds:
                     "the first one, as the pipeline prepares batches ahead. (Attempted to peek the data batch that "
                     "doesn't exist.)"
                 )
+        for name, batch in taken.items():
+            if queue := self._fed.get(name):
+                queue.popleft()
+                self._last[name] = batch
         return taken
