@@ -39,10 +39,11 @@ class Videos:
         self._waiting, self._is_running = deque(), False
 
     def feed(self, batch):
-        """Adds a video: a batch of one, its bytes, which stay as they are."""
+        """Adds a video: a batch of one, its bytes, which stay as they are. Returns the queue that it is in."""
         if len(batch.arrays) != 1:
             raise RuntimeError(f"The input `{self._name}` takes one video at a time, got {len(batch.arrays)}.")
         self._waiting.append(batch)
+        return self._waiting
 
     def has_more(self):
         """Whether there may be a batch without another video."""

@@ -1,5 +1,6 @@
 """`Feeds`: what the inputs of a pipeline were fed, until batches take it."""
 
+import contextlib
 from collections import deque
 
 from .._tensors.feeding import in_place, is_constant, is_large, to_batch
@@ -25,7 +26,10 @@ class Feeds:
         self.can_pass = False
         # The outcomes of batches that began before there was data for them.
         self.waiting = deque()
+        # The facts are another dictionary after each change: who keeps one can go back to it.
         self._fed, self._last, self._facts = {}, {}, {}
+        # Within `together`: what was fed, with the queue that it is in.
+        self._newest = None
         # What is read where the user has it.
         self._borrowed = []
 
@@ -57,9 +61,13 @@ class Feeds:
         batch = to_batch(data, batch_size, layout, copy)
         if "videos" in declared:
             check_declared(name, declared, batch)
-            return declared["videos"].videos.feed(batch)
-        self._check(name, declared, batch)
-        self._fed.setdefault(name, deque()).append(batch)
+            queue = declared["videos"].videos.feed(batch)
+        else:
+            self._check(name, declared, batch)
+            queue = self._fed.setdefault(name, deque())
+            queue.append(batch)
+        if self._newest is not None:
+            self._newest.append((queue, batch))
         if borrows:
             self._borrowed.append(batch)
 
@@ -69,7 +77,24 @@ class Feeds:
         before = self._facts.get(name)
         if before != facts:
             check_same(before, batch)
-            self._facts[name] = facts
+            self._facts = {**self._facts, name: facts}
+
+    @contextlib.contextmanager
+    def together(self):
+        """What is fed inside of it is fed as a whole: of what fails in the middle nothing is left for batches."""
+        facts, around, newest = self._facts, self._newest, []
+        self._newest = newest
+        try:
+            yield
+        except BaseException:
+            self._facts = facts
+            for queue, batch in newest:
+                # A batch that waited may have taken it.
+                with contextlib.suppress(ValueError):
+                    queue.remove(batch)
+            raise
+        finally:
+            self._newest = around
 
     def are_just(self, inputs):
         """Whether there is one for each input, and none before them."""
@@ -77,17 +102,14 @@ class Feeds:
 
     def passed(self, inputs, batch_size):
         """What `feed` and `take` make of a batch that runs at once, where it `can_pass`."""
-        taken = {}
+        taken, facts = {}, self._facts
         try:
             for name, data in inputs.items():
                 batch = in_place(data, batch_size) or to_batch(data, batch_size, copy=not is_large(data))
                 self._check(name, self.inputs[name], batch)
                 taken[name] = batch
         except BaseException:
-            # Those before it were fed.
-            for name, batch in taken.items():
-                batch.make_own()
-                self._fed.setdefault(name, deque()).append(batch)
+            self._facts = facts
             raise
         return taken if len(taken) == 1 else {name: taken[name] for name in self.inputs}
 
@@ -99,10 +121,6 @@ class Feeds:
             for batch in borrowed:
                 if any(batch in queue for queue in self._fed.values()):
                     batch.make_own()
-
-    def clear(self):
-        """Throws away what no batch took."""
-        self._fed.clear()
 
     def must_wait(self):
         """Whether a batch that begins now waits for data, as an input wants it to."""

@@ -215,13 +215,9 @@ class Runner:
         with self._lock, held(), self.scope(PipelineAPIType.SCHEDULED):
             self._need(pipeline)
             self.epochs.is_first = False
-            try:
+            with self.feeds.together():
                 for name, data in inputs.items():
                     self._feed(name, data, None)
-            except BaseException:
-                # All of them, or none.
-                self.feeds.clear()
-                raise
             self._begin_batch(pipeline, is_ahead=True)
 
     def schedule(self, pipeline):
@@ -330,8 +326,9 @@ class Runner:
         # What the user wrote and is called before the batch runs may change the data.
         self._feeds_at_once = not is_ahead and not self.sources.calls(pipeline.iter_setup)
         try:
-            for name, value in inputs.items():
-                pipeline.feed_input(name, value)
+            with self.feeds.together():
+                for name, value in inputs.items():
+                    pipeline.feed_input(name, value)
         finally:
             self._feeds_at_once = False
 
