@@ -143,3 +143,76 @@ def test_an_interrupt_is_told_once_and_by_the_handler_that_was_there():
         assert told == [1, 1, 1]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Stopped(Exception):
+    """What a handler of the user's raises."""
+
+
+def told_by(handler, function):
+    """What `function` raises while Ctrl-C goes to `handler`."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        function()
+    except BaseException as error:
+        return error
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return None
+
+
+def stop(*_):
+    raise Stopped
+
+
+def leave(*_):
+    sys.exit(3)
+
+
+@pytest.mark.parametrize("handler, error", [(stop, Stopped), (leave, SystemExit)])
+@pytest.mark.parametrize("depth, runs", [(1, 0), (1, 2), (2, 0)])
+def test_what_a_handler_of_the_users_raises_loses_no_batch(depth, runs, handler, error, monkeypatch):
+    pipeline = Pipeline(4, 2, None, prefetch_queue_depth=depth)
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x") + 0)
+    pipeline.build()
+    for i in range(runs):
+        pipeline.run(x=[np.full(3, i)])
+    given = {"x": [np.full(3, 7)]}
+    if depth > 1:
+        for value in (7, 8):
+            pipeline.feed_input("x", [np.full(3, value)])
+        given = {}
+    make, came = pipeline.runner.execution.make, []
+
+    def interrupted(fed):
+        made = make(fed)
+        if not came:
+            came.append(os.kill(os.getpid(), signal.SIGINT))
+        return made
+
+    monkeypatch.setattr(pipeline.runner.execution, "make", interrupted)
+    assert type(told_by(handler, lambda: pipeline.run(**given))) is error
+    assert pipeline.runner.epochs.consumed == runs
+    assert pipeline.run()[0].at(0)[0] == 7
+    assert pipeline.runner.epochs.consumed == runs + 1
+    if depth > 1:
+        pipeline.feed_input("x", [np.full(3, 9)])
+        assert pipeline.run()[0].at(0)[0] == 8
+
+
+def test_an_error_of_a_batch_is_no_interrupt():
+    pipeline = Pipeline(1, 1, None, prefetch_queue_depth=1)
+
+    def fails(array):
+        if array[0] == 1:
+            raise Stopped
+        return array
+
+    with pipeline:
+        pipeline.set_outputs(fn.python_function(fn.external_source(name="x"), function=fails))
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="Stopped"):
+            pipeline.run(x=[np.ones(3)])
+        assert pipeline.empty()
+        assert pipeline.run(x=[np.zeros(3)])[0].at(0)[0] == 0

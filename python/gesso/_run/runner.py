@@ -262,7 +262,8 @@ class Runner:
                     if self._are_all(pipeline, inputs):
                         made = self._run_of(inputs)
                         return made[0]
-            except KeyboardInterrupt:
+            except BaseException:
+                # The batch was made: this is what a handler of Ctrl-C raises.
                 if made is not None:
                     outputs, errors, taken = made
                     outcome = execution.Begun()
@@ -354,8 +355,9 @@ class Runner:
                 outputs, self.errors = outcome.result()
                 self.left_out = self.errors.keys() if self.settings.on_error == "skip" else ()
                 return outputs
-        except KeyboardInterrupt as interrupt:
-            if outcome is not None and not (outcome.done() and outcome.exception() is interrupt):
+        except BaseException as error:
+            # The batch's own, or what a handler of Ctrl-C raises.
+            if outcome is not None and not (outcome.done() and outcome.exception() is error):
                 self._put_back(outcome)
             raise
 
