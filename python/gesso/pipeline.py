@@ -8,6 +8,7 @@ from ._authoring.settings import OperatorConcurrency, Settings, StreamPolicy  # 
 from ._run.runner import Runner
 from ._tensors.enums import DALIDataType
 from .data_node import DataNode  # noqa: F401
+from .types import _raw_cuda_stream
 
 # Arguments that no file has a place for.
 OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic", "formats")
@@ -177,9 +178,9 @@ class Pipeline:
 
     def run(self, cuda_stream=None, /, **pipeline_inputs):
         """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs
-        `prefetch_queue_depth=1`."""
+        `prefetch_queue_depth=1`. `cuda_stream`: a CUDA stream, or its address; outputs are ready for any."""
         if cuda_stream is not None:
-            self._check_stream()
+            self._check_stream(cuda_stream)
         return self.runner.run(self, pipeline_inputs)
 
     def schedule_run(self):
@@ -189,7 +190,7 @@ class Pipeline:
     def outputs(self, cuda_stream=None):
         """The outputs of the oldest batch that was begun, a tuple; StopIteration when the epoch is over."""
         if cuda_stream is not None:
-            self._check_stream()
+            self._check_stream(cuda_stream)
         return self.runner.outputs(self)
 
     def share_outputs(self, cuda_stream=None):
@@ -200,7 +201,8 @@ class Pipeline:
         """Gives back what `share_outputs` gave."""
         self.runner.check_scheduled(self)
 
-    def _check_stream(self):
+    def _check_stream(self, cuda_stream):
+        _raw_cuda_stream(cuda_stream)
         self.runner.settings.require_exec_dynamic("outputs that are not waited for need ")
 
     def __iter__(self):

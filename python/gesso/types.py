@@ -124,4 +124,7 @@ def _raw_cuda_stream(stream):
         address = getattr(stream, name, None)
         if address is not None:
             return address
-    raise TypeError(f"Cannot interpret the object {stream} as a CUDA stream.")
+    raise TypeError(
+        "expected a CUDA stream: its address, or an object with `__cuda_stream__`, `cuda_stream`, `ptr` or `handle`; "
+        f"found a `{type(stream).__name__}`"
+    )

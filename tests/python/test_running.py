@@ -1,5 +1,6 @@
 """Running: inputs of every kind, epochs, errors, outputs."""
 
+import ctypes
 import threading
 
 import numpy as np
@@ -256,3 +257,26 @@ def test_calls_behind_the_end_fail():
     with pytest.raises(RuntimeError, match="the program ends"):
         for _ in range(1000):
             ahead.submit(int, "3").result(timeout=10)
+
+
+class Stream:
+    """A stream as a framework has it."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize("given", [[np.ones(3)], np.ones(3), "0", 1.5, {"x": 1}, object()])
+def test_only_a_stream_has_no_name(given):
+    pipeline = Pipeline(4, 1, None, prefetch_queue_depth=1)
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x") + 0)
+    pipeline.feed_input("x", [np.zeros(3)])
+    for run in (pipeline.run, pipeline.outputs, pipeline.share_outputs):
+        with pytest.raises(TypeError, match=f"expected a CUDA stream: .*; found a `{type(given).__name__}`"):
+            run(given)
+    for stream in (0, ctypes.c_void_p(0), Stream(cuda_stream=5), Stream(__cuda_stream__=lambda: (0, 5)), Stream(ptr=5)):
+        pipeline.feed_input("x", [np.ones(3)])
+        assert len(pipeline.run(stream)[0]) == 1
+    # Nothing was taken by the calls that were refused.
+    assert pipeline.run()[0].at(0).tolist() == [1, 1, 1]
