@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from gesso import TensorGPU
 from gesso._tensors import device_array, dlpack
 
 
@@ -176,3 +177,50 @@ def test_a_copy_of_an_array_on_the_device(monkeypatch):
         found = device_array.DeviceArray(array.ctypes.data, shape, kind, memory).host()
         assert found.dtype == array.dtype and found.shape == shape
         np.testing.assert_array_equal(found, array)
+
+
+class HostDriver:
+    """Stands for the driver where memory of the device is that of the host."""
+
+    def __init__(self):
+        self.memory = {}
+
+    def run(self, device_id, name, *arguments):
+        if name == "cuMemAlloc_v2":
+            place, size = arguments
+            memory = np.zeros(size.value, np.uint8)
+            place._obj.value = memory.ctypes.data
+            self.memory[memory.ctypes.data] = memory
+        elif name == "cuMemFree_v2":
+            del self.memory[arguments[0].value]
+        elif name in ("cuMemcpy", "cuMemcpyDtoH_v2"):
+            target, address, size = arguments
+            ctypes.memmove(getattr(target, "value", target), address.value, size.value)
+        else:
+            assert name in ("cuStreamSynchronize", "cuCtxSynchronize")
+
+
+def test_an_array_on_the_device_is_given_there_or_as_a_copy(monkeypatch):
+    driver = HostDriver()
+    monkeypatch.setattr(device_array, "driver", lambda: driver)
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for expected, strides in ((array, None), (array[::2], (32, 4))):
+        owner = Owner()
+        there, memory = weakref.ref(owner), device_array.Memory(owner, 1)
+        tensor = TensorGPU(device_array.DeviceArray(array.ctypes.data, expected.shape, "f4", memory, strides))
+        for named in ({}, {"dl_device": (2, 1)}, {"dl_device": (2, 1), "copy": False}):
+            assert dlpack.is_capsule(tensor.__dlpack__(**named))
+        assert memory.lent and not driver.memory
+        copy = tensor.__dlpack__(copy=True)
+        (copied,) = driver.memory.values()
+        np.testing.assert_array_equal(copied.view(np.float32).reshape(expected.shape), expected)
+        for named in ({}, {"copy": True}):
+            host = dlpack.from_capsule(tensor.__dlpack__(dl_device=(1, 0), **named))
+            np.testing.assert_array_equal(host, expected)
+            assert not np.shares_memory(host, array)
+        for named in ({"dl_device": (1, 0), "copy": False}, {"dl_device": (2, 0)}, {"dl_device": (1, 1)}):
+            with pytest.raises(BufferError, match=r"it is on the device \(2, 1\)"):
+                tensor.__dlpack__(**named)
+        # The GPU is waited for before any of it goes.
+        del owner, memory, tensor, copy
+        assert until(lambda: there() is None and not driver.memory)

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from gesso import Pipeline, TensorCPU, TensorListCPU, fn, pipeline_def, types
+from gesso import Pipeline, TensorCPU, TensorGPU, TensorListCPU, fn, pipeline_def, types
 from gesso._threads import background
 
 
@@ -211,6 +211,23 @@ def test_tensors_share_memory_with_numpy():
     with pytest.raises(RuntimeError, match="same shape"):
         batch.as_array()
     assert "shape=[(2, 3), (1, 3)]" in str(batch)
+
+
+@pytest.mark.parametrize("make", [TensorCPU, TensorGPU])
+def test_a_tensor_is_given_on_its_own_device_alone(make):
+    array = np.arange(6, dtype=np.float32)
+    tensor = make(array)
+    for device in (None, (1, 0), tensor.__dlpack_device__()):
+        capsule = TensorCPU(tensor.__dlpack__(dl_device=device))
+        assert capsule.data_ptr() == array.ctypes.data
+    for device in ((2, 0), (1, 1), (3, 0), (-1, 0), (), (1,), [2, 0], 1, "cpu"):
+        with pytest.raises(BufferError, match=r"it is on the device \(1, 0\), and was asked for on"):
+            tensor.__dlpack__(dl_device=device)
+    assert TensorCPU(tensor.__dlpack__(copy=True)).data_ptr() != array.ctypes.data
+    array.flags.writeable = False
+    assert TensorCPU(tensor.__dlpack__()).data_ptr() != array.ctypes.data
+    with pytest.raises(BufferError):
+        tensor.__dlpack__(copy=False)
 
 
 # --- functions that feed

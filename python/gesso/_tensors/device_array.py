@@ -259,8 +259,13 @@ class DeviceArray:
         return self.interface()
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        self.memory.lent = True
-        return dlpack.to_capsule(self, self.__dlpack_device__(), self.address, self.shape, self.dtype, self.strides)
+        own = self.__dlpack_device__()
+        if dl_device == dlpack.HOST and copy is not False:
+            return self._fetched().__dlpack__()
+        dlpack.check_device(own, dl_device)
+        array = stacked([self]).reshape(self.shape) if copy else self
+        array.memory.lent = True
+        return dlpack.to_capsule(array, own, array.address, array.shape, array.dtype, array.strides)
 
     def __dlpack_device__(self):
         return (dlpack.DLDeviceType.kDLCUDA, self.memory.device_id)

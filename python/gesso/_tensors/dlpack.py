@@ -54,6 +54,24 @@ def is_host(value):
     return device is not None and device[0] in (DLDeviceType.kDLCPU, DLDeviceType.kDLCUDAHost)
 
 
+HOST = (DLDeviceType.kDLCPU, 0)
+
+
+def check_device(own, wanted):
+    """Raises unless what is in the memory `own` is wanted there. Both are a kind and a number; `wanted` may be None."""
+    if wanted is not None and wanted != own:
+        raise BufferError(
+            f"a tensor for DLPack: it is on the device {_shown(own)}, and was asked for on {_shown(wanted)}, where it "
+            "cannot be given"
+        )
+
+
+def _shown(device):
+    """A device as messages have it: its numbers, or what stands in its place."""
+    is_one = isinstance(device, tuple) and all(isinstance(part, int) for part in device)
+    return str(tuple(map(int, device))) if is_one else repr(device)[:80]
+
+
 # A `DLManagedTensor`: the address of the elements; the kind and number of the device; the number of dimensions; code,
 # bits and lanes of the type; the addresses of shape and strides; an offset; a context; the deleter.
 _MANAGED = struct.Struct("=QiiiBBHQQQQQ")

@@ -167,13 +167,15 @@ class TensorCPU:
         )
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        array = self.array.copy() if copy else self.array
-        if not array.flags.writeable:
+        dlpack.check_device(dlpack.HOST, dl_device)
+        array = self.array
+        # numpy lends no array that nobody may write to.
+        if copy or copy is None and not array.flags.writeable:
             array = array.copy()
         return array.__dlpack__()
 
     def __dlpack_device__(self):
-        return (dlpack.DLDeviceType.kDLCPU, 0)
+        return dlpack.HOST
 
     def __str__(self):
         return formatting.format_tensor(self)
