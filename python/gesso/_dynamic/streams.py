@@ -7,6 +7,7 @@ import threading
 import weakref
 
 from .._threads.fork import Process
+from .._threads.interrupts import uninterrupted
 from .device import Device, gpu_count
 
 _NON_BLOCKING = 1
@@ -40,6 +41,7 @@ class _Context:
     def __exit__(self, *_):
         _call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
+    @uninterrupted
     def release(self, stream):
         """Gives it back, and before that ends a stream of it, unless that is None. A process that was forked has
         neither."""

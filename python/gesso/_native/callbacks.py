@@ -8,6 +8,7 @@ import numpy as np
 
 from .._tensors.enums import dtype_of
 from .._tensors.feeding import Batch
+from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callback_dataset import CallbackDataset
 from .inputs import fill
@@ -48,7 +49,7 @@ class Callbacks:
 
     def __init__(self, functions, process):
         self._state = state = _State(process)
-        release = _RELEASE(lambda user: state.kept.pop(user, None))
+        release = _RELEASE(uninterrupted(lambda user: state.kept.pop(user, None)))
         self._calls = [
             _CALL((_source if isinstance(function, CallbackDataset) else _caller)(function, state))
             for function in functions.values()

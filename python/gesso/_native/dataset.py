@@ -7,6 +7,7 @@ import numpy as np
 from .._tensors.enums import DALIDataType
 from .._tensors.feeding import Batch
 from .._threads.fork import Process
+from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .inputs import structures
 from .result import Result, outcome_of
@@ -32,6 +33,7 @@ class Dataset:
         _library.library().gesso_dataset_files(self._handle, ends, count)
         return [list(range(begin, end)) for begin, end in zip([0, *ends], ends)]
 
+    @uninterrupted
     def __del__(self):
         if not self._handle or not self._process.is_here():
             return

@@ -4,6 +4,7 @@ import ctypes
 import threading
 
 from .._threads.fork import Process
+from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callbacks import Callbacks
 from .inputs import ReusedInputs
@@ -41,6 +42,7 @@ class Engine:
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         self._inputs = ReusedInputs(_device_inputs(self._pipeline) if device == _library.GPU else frozenset())
 
+    @uninterrupted
     def __del__(self):
         try:
             library = _library.library()

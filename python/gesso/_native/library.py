@@ -6,6 +6,9 @@ import os
 import threading
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_void_p
 
+from .._threads import interrupts
+from .._threads.interrupts import check_interrupt
+
 NAME = "libtriton_gesso.so"
 ABI_VERSION = 1
 MAX_NDIM = 16
@@ -268,30 +271,15 @@ def _error_text(function, *arguments):
     return text
 
 
-# A Ctrl-C that came while a destructor ran, out of which Python lets no exception.
-_interrupt = None
-
-
-def interrupt_later(error):
-    """Keeps `error` for `check_interrupt`."""
-    global _interrupt
-    _interrupt = error
-
-
-def check_interrupt():
-    """Raises what was kept, in the main thread, which alone has interrupts."""
-    global _interrupt
-    if _interrupt is not None and threading.current_thread() is threading.main_thread():
-        error, _interrupt = _interrupt, None
-        raise error
-
-
 def call(name, *arguments):
     """Calls a function that returns a `gesso_status`; raises `GessoError` unless it is 0."""
-    if _interrupt is not None:
+    if interrupts.later is not None:
         check_interrupt()
     status = getattr(_loaded or library(), name)(*arguments)
     if status != 0:
+        # It may be why the call failed.
+        if interrupts.later is not None:
+            check_interrupt()
         raise GessoError(last_error(), status)
 
 

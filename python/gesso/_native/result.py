@@ -9,6 +9,7 @@ import numpy as np
 from .._tensors.device_array import DeviceArray, Memory
 from .._tensors.enums import DALIDataType, to_numpy_type
 from .._tensors.feeding import parts
+from .._threads.interrupts import interrupt_later
 from . import library as _library
 from .library import Tensor
 
@@ -40,12 +41,18 @@ class Result:
         self.kept = kept
 
     def __del__(self):
+        # As what is `uninterrupted`, in less time: each batch has one.
         try:
             # In a child the locks of the library may be held by threads that are not there.
             if self.process.is_here():
-                _library.library().gesso_result_free(self.handle)
+                free = _library.library().gesso_result_free
+                # No Ctrl-C comes between these.
+                handle, self.handle = self.handle, None
+                free(handle)
         except KeyboardInterrupt as error:
-            _library.interrupt_later(error)
+            interrupt_later(error)
+            if self.handle is not None:
+                self.__del__()
 
 
 class _View:

@@ -5,6 +5,7 @@ import ctypes
 import functools
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int32, c_size_t, c_uint64, c_void_p
 
+from .._threads.interrupts import interrupt_later
 from . import library as _library
 
 _ROOM = CFUNCTYPE(c_void_p, c_void_p, c_size_t)
@@ -47,6 +48,8 @@ def _guarded(kind, function):
         try:
             function(path.decode("utf-8", "surrogateescape"), *given)
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                interrupt_later(error)
             told, text = message.contents, str(error).encode("utf-8", "replace")
             text = text[: told.capacity - 1] + b"\0"
             ctypes.memmove(told.text, text, len(text))

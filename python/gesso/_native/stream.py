@@ -9,6 +9,7 @@ import threading
 
 from .._threads.background import Ahead
 from .._threads.fork import Process
+from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callback_dataset import CallbackDataset
 from .callbacks import Callbacks
@@ -88,6 +89,7 @@ class StreamEngine:
         # What the stream reads where it is. It goes behind the stream.
         self._kept = None
 
+    @uninterrupted
     def __del__(self):
         if hasattr(self, "_opened") and not self._opened.datasets:
             self._opened.free()

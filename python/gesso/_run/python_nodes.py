@@ -8,6 +8,7 @@ from .._authoring import call_site
 from .._native.callbacks import Function
 from .._tensors.enums import DALIDataType, to_numpy_type
 from .._tensors.feeding import Batch
+from .._threads.interrupts import uninterrupted
 
 # Elements of a constant that a file may have.
 _LARGE = 1 << 16
@@ -69,6 +70,7 @@ def read(node, batch_size):
     return _called(node, [], batch_size)
 
 
+@uninterrupted
 def stop(readers):
     """Closes what readers have open."""
     for node in readers:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._threads.background import Ahead
 from .._threads.fork import Process
+from .._threads.interrupts import uninterrupted
 from . import dlpack
 
 
@@ -157,7 +158,12 @@ class Memory:
         self.owner, self.device_id, self.lent, self._returns = owner, device_id, False, _returns or _make_returns()
 
     def __del__(self):
-        if self.lent and self._returns.is_here():
+        if self.lent:
+            self._give_back()
+
+    @uninterrupted
+    def _give_back(self):
+        if self._returns.is_here():
             self._returns.give(self.owner, self.device_id)
 
 
@@ -309,6 +315,7 @@ class _Allocation:
         driver().run(device_id, "cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         self.address = address.value
 
+    @uninterrupted
     def __del__(self):
         if hasattr(self, "address") and self._process.is_here():
             driver().run(self._device_id, "cuMemFree_v2", ctypes.c_uint64(self.address))

@@ -6,6 +6,8 @@ import struct
 
 import numpy as np
 
+from .._threads.interrupts import uninterrupted
+
 
 class DLDeviceType(enum.IntEnum):
     """Kinds of memory, as DLPack numbers them."""
@@ -82,11 +84,8 @@ _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _kept = {}
 
 
-@_DELETER
-def _release(address):
-    _kept.pop(address, None)
-
-
+# No function of Python's: a Ctrl-C that came in it would be lost.
+_release = _DELETER(_kept.pop)
 _RELEASE = ctypes.cast(_release, ctypes.c_void_p).value
 
 # With bare addresses, as a capsule that is being freed must not be counted again.
@@ -99,6 +98,7 @@ _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p
 
 
 @_DELETER
+@uninterrupted
 def _dropped(capsule):
     if _is_unused(capsule, b"dltensor"):
         _kept.pop(_pointer_of(capsule, b"dltensor"), None)

@@ -7,6 +7,8 @@ import threading
 import weakref
 from concurrent.futures import Future
 
+from .interrupts import uninterrupted
+
 # How long the end of the program waits for a call that is under way; one that never returns must not keep it.
 _PATIENCE = 10.0
 # In the order in which they were made: one may need those made after it until its end.
@@ -40,6 +42,7 @@ def _refuse(calls):
             call[0].set_exception(RuntimeError("the program ends: its pipelines take no calls any more"))
 
 
+@uninterrupted
 def _drop(calls):
     """Ends a thread whose owner is gone; calls that did not begin are cancelled."""
     # The interpreter may be going, and the names of modules with it: what is used here are methods.

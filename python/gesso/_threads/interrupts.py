@@ -1,7 +1,9 @@
 """Ctrl-C only where nothing is half done: `held` puts it off in the main thread, and `let` lets it through again,
-around what may take long and what is the user's. Knows no pipelines."""
+around what may take long and what is the user's. What came in a destructor is told later. Knows no pipelines."""
 
+import functools
 import os
+import sys
 import threading
 from signal import SIGINT
 from threading import get_ident
@@ -87,3 +89,43 @@ class let:
             # What is called may have set another one.
             _before = getsignal(SIGINT)
             set_handler(SIGINT, _note)
+
+
+# What a Ctrl-C raised in a destructor, out of which Python lets no exception.
+later: Any = None
+
+
+def interrupt_later(error):
+    """Keeps `error` for `check_interrupt`."""
+    global later
+    later = error
+
+
+def check_interrupt():
+    """Raises what was kept, in the main thread, which alone has interrupts."""
+    global later
+    if later is not None and get_ident() == _main:
+        error, later = later, None
+        raise error
+
+
+def uninterrupted(function):
+    """For a destructor, or what is called in place of one: a Ctrl-C waits until `function` has done all it does, and
+    then for `check_interrupt`."""
+    # Where the interpreter is going, modules have lost their names.
+    hold, keep, is_finalizing = held, interrupt_later, sys.is_finalizing
+
+    @functools.wraps(function)
+    def whole(*arguments):
+        if is_finalizing():
+            return function(*arguments)
+        has_begun = False
+        while not has_begun:
+            try:
+                with hold():
+                    has_begun = True
+                    function(*arguments)
+            except KeyboardInterrupt as error:
+                keep(error)
+
+    return whole

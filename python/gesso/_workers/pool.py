@@ -13,7 +13,7 @@ from collections import deque
 from .. import _context
 from .._callbacks.sources import SourceKind
 from .._threads.fork import Process
-from .._threads.interrupts import let
+from .._threads.interrupts import let, uninterrupted
 from . import pickling
 from .shared import Receiver
 from .worker import run
@@ -132,6 +132,7 @@ class Pool:
                 dedicated += 1
             self.contexts[id(group)] = _Context(index, group, own)
 
+    @uninterrupted
     def close(self):
         """Ends the workers. In a child of this process they are somebody else's."""
         if not self._process.is_here():

@@ -10,6 +10,7 @@ import weakref
 import torch.multiprocessing
 from torch.utils import data
 
+from ...._threads.interrupts import uninterrupted
 from ....pipeline import Pipeline
 from .. import tensors
 from . import references
@@ -94,6 +95,7 @@ class DALIServer:
     def __exit__(self, *_):
         self.stop_thread()
 
+    @uninterrupted
     def __del__(self):
         # What failed to be made has no thread. The thread itself may be the last that knows the server.
         if hasattr(self, "_stops"):
