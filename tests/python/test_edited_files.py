@@ -95,21 +95,73 @@ def test_a_pipe_among_the_files_is_an_error(tmp_path, reader):
         ({"iter": -1}, "`iter` is -1"),
         ({"epoch_idx": "1"}, "`epoch_idx` is '1'"),
         ({"seed": "x"}, "`seed` is 'x'"),
-        ({"readers": 1}, "`readers` is no object"),
+        ({"seed": 1 << 63}, "`seed` is 9223372036854775808, expected a whole number from -9223372036854775808"),
+        ({"seed": 1.5}, "`seed` is 1.5"),
+        ({"iterator_data": None}, "`iterator_data` is None, expected a text"),
+        ({"readers": 1}, "`readers` is 1, expected an object"),
+        ({"readers": {}}, "might be of another pipeline: it has the readers [], the pipeline has ['r']"),
+        ({"readers": {"s": [[1, 4, 4]]}}, "it has the readers ['s'], the pipeline has ['r']"),
+        *(
+            ({"readers": {"r": parts}}, words)
+            for parts, words in (
+                (5, "`readers`, `r`, is 5, expected a list of parts"),
+                ([], "is [], expected a list of parts"),
+                ([5], "part 0, is 5, expected a list of shards"),
+                ([[1, 4]], "part 0, is [1, 4]"),
+                ([[1, 4, 4, 1, 1]], "part 0, is [1, 4, 4, 1, 1]"),
+                ([[1.5, 4, 4]], "the number of shards, is 1.5, expected a whole number from 1 to 65536"),
+                ([["1", 4, 4]], "the number of shards, is '1'"),
+                ([[True, 4, 4]], "the number of shards, is True"),
+                ([[0, 4, 4]], "the number of shards, is 0"),
+                ([[1 << 40, 4, 4]], "the number of shards, is 1099511627776"),
+                ([[13, 4, 4]], "`r` was read by 13 shards, expected at most 12"),
+                ([[1, 0, 4]], "the batch size, is 0"),
+                ([[1, -4, 4]], "the batch size, is -4"),
+                ([[3, 1 << 40, 4]], "the batch size, is 1099511627776, expected a whole number from 1 to 65536"),
+                ([[1, 4, None]], "the number of batches, is None, expected a whole number from 0 to 4"),
+                ([[1, 4, -1], [1, 4, 5]], "the number of batches, is -1"),
+                ([[3, 2, 1 << 31]], "the number of batches, is 2147483648"),
+                ([[1, 8, 1 << 40]], "the number of batches, is 1099511627776"),
+                ([[1, 4, 3]], "the sum of batches, is 3, expected that of `batches`, 4"),
+                ([[3, 2, 4], [1, 4, 1]], "the sum of batches, is 5"),
+                ([[1, 4, 4, 2], [1, 4, 0]], "its end by `restart`, is 2"),
+                ([[1, 4, 4, 1]], "the last part, is [1, 4, 4, 1]"),
+            )
+        ),
+        (
+            {"batches": (1 << 31) - 1, "readers": {"r": [[1 << 16, 1 << 16, (1 << 31) - 1]]}},
+            "the number of samples, is 9223372032559808512",
+        ),
     ],
 )
-def test_a_checkpoint_that_was_edited_is_an_error(changed, words):
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_checkpoint_that_was_edited_is_an_error(tmp_path, changed, words, depth):
+    files = [str(tmp_path / f"{i}") for i in range(12)]
+    for file in files:
+        open(file, "wb").close()
+
     def make(state=None):
-        made = Pipeline(4, 1, enable_checkpointing=True, checkpoint=state)
+        made = Pipeline(4, 1, prefetch_queue_depth=depth, enable_checkpointing=True, checkpoint=state)
         with made:
-            made.set_outputs(fn.random.uniform(range=[0.0, 1.0]))
+            made.set_outputs(fn.readers.file(files=files, name="r")[1], fn.random.uniform(range=[0.0, 1.0]))
         return made
 
     first = make()
-    first.run()
-    state = {**json.loads(first.checkpoint()), **changed}
-    with pytest.raises(ValueError, match="checkpoint"):
-        make(json.dumps(state).encode()).build()
-    with pytest.raises(ValueError) as error:
-        make(json.dumps(state).encode()).build()
+    for _ in range(4):
+        first.run()
+    state = json.loads(first.checkpoint())
+    assert state["readers"] == {"r": [[1, 4, 4]]}
+    with pytest.raises(ValueError, match="checkpoint") as error:
+        make(json.dumps({**state, **changed}).encode()).build()
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["batches", "samples", "seed", "iter", "epoch_idx", "iterator_data", "readers"])
+def test_a_checkpoint_without_one_of_its_parts_is_an_error(name):
+    made = Pipeline(4, 1, enable_checkpointing=True)
+    with made:
+        made.set_outputs(fn.random.uniform(range=[0.0, 1.0]))
+    state = json.loads(made.checkpoint())
+    del state[name]
+    with pytest.raises(ValueError, match="the checkpoint is not one of this package"):
+        Pipeline.deserialize(made.serialize(), checkpoint=json.dumps(state).encode()).build()

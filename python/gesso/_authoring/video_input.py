@@ -105,7 +105,3 @@ class VideoInput(Operator):
         return {}
 
     left = meta
-
-    def history(self, node, batches, batch_size):
-        """Nothing: who goes on feeds again."""
-        return []

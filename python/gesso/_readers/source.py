@@ -137,6 +137,12 @@ class Reader(Operator):
         from how it is now."""
         now = [node.order.shards, batch_size]
         parts = history or [[*now, batches]]
+        most = max(part[0] for part in parts)
+        if most > node.samples.size:
+            raise ValueError(
+                f"the checkpoint might be of another data set: `{node.name}` was read by {most} shards, expected at "
+                f"most {node.samples.size}, the number of samples"
+            )
         if parts[-1][:2] != now:
             parts = [*parts, [*now, 0]]
         node.parts = parts[:-1]

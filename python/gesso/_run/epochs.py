@@ -2,12 +2,8 @@
 
 import json
 
+from . import checkpoint
 from .epoch_ends import ends
-
-# Of what `save` writes.
-_VERSION = 2
-# What a pipeline may have been through. Batches and epochs: at 1,000 batches a second, three weeks.
-_MOST = {"batches": (1 << 31) - 1, "samples": (1 << 63) - 1, "iter": (1 << 31) - 1, "epoch_idx": (1 << 31) - 1}
 
 
 class Taken:
@@ -108,7 +104,7 @@ class Epochs:
         """A checkpoint as bytes: `readers` is how these went through their shards, `iterator_data` what an iterator
         wants to keep."""
         state = {
-            "gesso_checkpoint": _VERSION,
+            "gesso_checkpoint": checkpoint.VERSION,
             "batches": self.consumed,
             "samples": self.samples,
             "branch_samples": self._branch_samples[-1],
@@ -121,46 +117,9 @@ class Epochs:
         return json.dumps(state).encode()
 
     def restore(self, state):
-        """Goes to what `read` found."""
+        """Goes to what `checkpoint.read` found."""
         self.epoch_idx = self.consumer_epoch_idx = state["epoch_idx"]
         self.consumer_iter, self.consumed, self.samples = state["iter"], state["batches"], state["samples"]
         self._branch_samples = [state["branch_samples"]] * 2
         self.iterator_data = state["iterator_data"]
         self.is_restored = True
-
-
-def read(saved):
-    """What a checkpoint says, checked."""
-    state = _object(saved)
-    for name, most in _MOST.items():
-        value = state[name]
-        if type(value) is not int or not 0 <= value <= most:
-            raise ValueError(
-                f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {most}"
-            )
-    seed = state["seed"]
-    if seed is not None and type(seed) is not int:
-        raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
-    if not isinstance(state["readers"], dict):
-        raise ValueError("the checkpoint is damaged: `readers` is no object")
-    branches = state["branch_samples"]
-    if not isinstance(branches, list) or any(type(n) is not int or not 0 <= n < 1 << 63 for n in branches):
-        raise ValueError(f"the checkpoint is damaged: `branch_samples` is {branches!r}, expected whole numbers")
-    return state
-
-
-def _object(saved):
-    """The fields of a checkpoint of this version."""
-    try:
-        state = json.loads(saved)
-        version = state["gesso_checkpoint"]
-        if version == _VERSION:
-            _ = [state[name] for name in (*_MOST, "branch_samples", "seed", "iterator_data", "readers")]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ValueError(
-            "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for "
-            "the same pipeline"
-        ) from None
-    if version != _VERSION:
-        raise ValueError(f"the checkpoint has version {version!r}, expected {_VERSION}: another Gesso wrote it")
-    return state

@@ -14,11 +14,11 @@ from .._tensors.tensor_list import TensorListCPU, TensorListGPU
 from .._threads.background import Ahead
 from .._threads.fork import Process
 from .._threads.outcome import Outcome
-from . import native_readers
+from . import checkpoint, native_readers
 from .epochs import Taken
 from .fed_run import FedRun
 from .input_checks import check_consistent
-from .python_nodes import in_operator, is_source
+from .python_nodes import in_operator, is_reader, is_source
 from .stream_run import StreamRun
 
 _DTYPES = {name: dtype for dtype, name in ((d, serialization._dtype_name(d)) for d in list(DALIDataType)[1:13])}
@@ -181,6 +181,10 @@ def of_graph(parts, state=None):
     outputs = [(device, dtype, ndim, layout) for (_, device, dtype, ndim), layout in zip(declared, layouts)]
     origins = {node.name: node for node in definition.operators}
     inputs = _inputs(definition.operators)
+    if state is not None:
+        # Who takes videos has no data set of its own.
+        readers = [node.name for node in definition.operators if is_reader(node) and node.name not in inputs]
+        checkpoint.check_readers(state, readers)
     run = _run_of(parts, origins, bool(inputs), state)
     return Execution(run, inputs, outputs, settings.batch_size, settings.on_error, origins)
 

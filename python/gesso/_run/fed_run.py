@@ -122,7 +122,8 @@ class FedRun(Run):
         return {node.name: node.operator.meta(node) for node in self._readers if node not in self._videos}
 
     def reader_history(self, batches):
-        return {node.name: node.operator.history(node, batches, self._batch_size) for node in self._readers}
+        own = [node for node in self._readers if node not in self._videos]
+        return {node.name: node.operator.history(node, batches, self._batch_size) for node in own}
 
     def reader_left(self):
         return {node.name: node.operator.left(node) for node in self._readers}

@@ -65,5 +65,5 @@ def _is_plain(node, history, batch_size):
 def chosen(operators, settings, device, restarts, state):
     """The readers of a graph that the library reads as they do, from `state` on."""
     nodes = [node for node in operators if is_reader(node) and _is_native(node, restarts, device)]
-    histories = (state or {}).get("readers", {})
+    histories = {} if state is None else state["readers"]
     return [node for node in nodes if _is_plain(node, histories.get(node.name), settings.batch_size)]

@@ -11,7 +11,7 @@ from .._native import library
 from .._threads.interrupts import held, let
 from ..data_node import _check
 from ..types import PipelineAPIType
-from . import epochs, execution
+from . import checkpoint, epochs, execution
 from .definition import Definition
 from .epochs import Taken
 from .external_sources import Sources, is_itself
@@ -134,7 +134,7 @@ class Runner:
         """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
         one."""
         saved, seed = self.settings.checkpoint, self.settings.seed
-        state = epochs.read(saved) if saved is not None else None
+        state = checkpoint.read(saved) if saved is not None else None
         if state is not None:
             seed = state["seed"]
         elif seed is None and self.settings.enable_checkpointing:
