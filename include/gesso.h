@@ -314,7 +314,7 @@ typedef struct {
   int32_t outputs_on_host;
   // Not 0: readers begin with the epoch behind the one that `read` samples have got to, whatever `first` says.
   int32_t next_epoch;
-  // Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
+  // Read if `next_epoch` is not 0: samples that readers have given before, batch by batch.
   uint64_t read;
   // As in `gesso_instance_options`, for all batches of the stream together.
   size_t gpu_multiprocessors;

@@ -124,7 +124,7 @@ pub struct StreamOptions {
     pub outputs_on_host: i32,
     /// Not 0: readers begin with the epoch behind the one that `read` samples have got to, whatever `first` says.
     pub next_epoch: i32,
-    /// Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
+    /// Read if `next_epoch` is not 0: samples that readers have given before, batch by batch.
     pub read: u64,
     /// As in `gesso_instance_options`, for all batches of the stream together.
     pub gpu_multiprocessors: usize,

@@ -157,13 +157,10 @@ class StreamEngine:
         self._options.branch_samples, self._options.branch_count = _library.numbers(branch_samples)
 
     def restart(self, begun, read, branch_samples=()):
-        """Goes on behind `begun` batches; readers with the epoch behind the one that `read` batches have got to."""
-        self._options.branch_samples, self._options.branch_count = _library.numbers(branch_samples)
-        self._options.first, self._options.next_epoch, self._options.read = (
-            begun * self._batch_size,
-            1,
-            read * self._batch_size,
-        )
+        """Goes on behind `begun` batches, as `skip` does; readers with the epoch behind the one that `read` samples have
+        got to."""
+        self.skip(begun, branch_samples)
+        self._options.next_epoch, self._options.read = 1, read
         with self._opened.lock:
             _library.library().gesso_stream_free(self._opened.stream)
             self._opened.stream = None

@@ -1,8 +1,10 @@
 """An epoch that some processes began and others, more or fewer, end: what none of the first has read is dealt out anew.
 
-A run is told as parts: [number of shards, batch size, batches that each shard gave].
+A run is told as parts: [number of shards, batch size, batches that each shard gave], and 1 behind these where the epoch
+was then left in the middle.
 """
 
+import itertools
 from collections import deque
 
 
@@ -17,13 +19,14 @@ class Continued:
         self._rests = deque(rests)
         self._behind = epoch
         self._at = 0
-        # How many samples are left for each shard in the epochs that were begun.
-        self.left = {
-            "epoch": epoch,
-            "sizes": [[len(rest[i :: self.shards]) for i in range(self.shards)] for rest in rests],
-        }
         while order.epoch < epoch:
             order.rest()
+        self.left = self._whole_left()
+
+    def _whole_left(self):
+        """How many samples are left for each shard in the epochs that were begun, if none of these is taken yet."""
+        sizes = [[len(rest[i :: self.shards]) for i in range(self.shards)] for rest in self._rests]
+        return {"epoch": self._behind if self._rests else self._order.epoch, "sizes": sizes}
 
     def _own(self):
         return self._rests[0][self.shard :: self.shards]
@@ -61,6 +64,7 @@ class Continued:
             self._begin_epoch()
         else:
             self._order.next_epoch()
+        self.left = self._whole_left()
 
     def batch(self, count):
         """The next `count` indices."""
@@ -79,21 +83,38 @@ class Continued:
         return found + self._order.batch(count - len(found)) if len(found) < count else found
 
 
-def _split(orders, make, shards):
+def _split(orders, make, shards, wanted):
     rests, epoch = [], min(order.epoch for order in orders)
     while not all(order.epoch == epoch and order.is_at_start for order in orders):
         rests.append([index for order in orders if order.epoch == epoch for index in order.rest()])
         epoch += 1
-    return [Continued(rests, epoch, make(shard, shards)) for shard in range(shards)]
+    return [Continued(rests, epoch, make(shard, shards)) for shard in wanted]
 
 
 def go_on(make, parts, shard):
     """The order of one shard of the last part, behind all parts. `make(shard, shards)` makes an order from the
     beginning."""
+    # Parts of the same processes, which leave epochs together.
+    groups = [list(group) for _, group in itertools.groupby(parts, lambda part: part[:2])]
     orders = None
-    for number, (shards, batch_size, batches) in enumerate(parts):
-        orders = [make(i, shards) for i in range(shards)] if orders is None else _split(orders, make, shards)
-        for order in orders if number + 1 < len(parts) else [orders[shard]]:
-            for _ in range(batches):
-                order.batch(batch_size)
-    return orders[shard]
+    for number, group in enumerate(groups):
+        shards = group[0][0]
+        wanted = range(shards) if number + 1 < len(groups) else [shard]
+        orders = [make(i, shards) for i in wanted] if orders is None else _split(orders, make, shards, wanted)
+        for order in orders:
+            _draw(order, group)
+    return orders[0]
+
+
+def _draw(order, parts):
+    for _, batch_size, batches, *is_left in parts:
+        for _ in range(batches):
+            order.batch(batch_size)
+        if is_left:
+            order.next_epoch()
+
+
+def left(parts):
+    """These parts if the epoch is now left in the middle."""
+    *before, last = parts
+    return [*before, [*last, 1], [*last[:2], 0]]

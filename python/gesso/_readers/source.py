@@ -129,7 +129,7 @@ class Reader(Operator):
 
     def history(self, node, batches, batch_size):
         """How `batches` were read, as parts: [shards, batch size, batches]. Only who goes on with another number of
-        shards adds one."""
+        shards adds one, and who leaves an epoch in the middle: behind that part's numbers stands 1."""
         return [*node.parts, [node.order.shards, batch_size, batches - sum(part[2] for part in node.parts)]]
 
     def skip(self, node, batches, batch_size, history=None):
@@ -146,17 +146,11 @@ class Reader(Operator):
         if parts[-1][:2] != now:
             parts = [*parts, [*now, 0]]
         node.parts = parts[:-1]
-        if node.parts:
-            node.order = elastic.go_on(node.new_order, parts, node.order.shard)
-        else:
-            node.order = node.new_order()
-            for _ in range(batches):
-                node.order.batch(batch_size)
+        node.order = elastic.go_on(node.new_order, parts, node.order.shard)
 
     def restart(self, node, batches, batch_size):
         """Goes on with the epoch behind the one that `batches` have got to."""
-        self.skip(node, batches, batch_size, self.history(node, batches, batch_size))
-        node.order.next_epoch()
+        self.skip(node, batches, batch_size, elastic.left(self.history(node, batches, batch_size)))
 
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""

@@ -98,6 +98,10 @@ class Epochs:
             self._end = self._base + next(self._ends)
         return self._end
 
+    def place(self):
+        """Behind which batch the next one comes."""
+        return {"batches": self.consumed, "samples": self.samples, "branch_samples": self._branch_samples[-1]}
+
     # --- checkpoints
 
     def save(self, readers, iterator_data=""):
@@ -105,9 +109,7 @@ class Epochs:
         wants to keep."""
         state = {
             "gesso_checkpoint": checkpoint.VERSION,
-            "batches": self.consumed,
-            "samples": self.samples,
-            "branch_samples": self._branch_samples[-1],
+            **self.place(),
             "seed": self.seed,
             "iter": self.consumer_iter,
             "epoch_idx": self.consumer_epoch_idx,
@@ -122,4 +124,5 @@ class Epochs:
         self.consumer_iter, self.consumed, self.samples = state["iter"], state["batches"], state["samples"]
         self._branch_samples = [state["branch_samples"]] * 2
         self.iterator_data = state["iterator_data"]
+        self._base = checkpoint.behind_restart(state)
         self.is_restored = True

@@ -114,9 +114,11 @@ class FedRun(Run):
         if self._engines is not None:
             self._engines.go_on(state["samples"], state["branch_samples"])
 
-    def restart(self, batches):
+    def restart(self, place):
         for node in self._readers:
-            node.operator.restart(node, batches, self._batch_size)
+            node.operator.restart(node, place["batches"], self._batch_size)
+        if self._engines is not None:
+            self._engines.go_on(place["samples"], place["branch_samples"])
 
     def reader_meta(self):
         return {node.name: node.operator.meta(node) for node in self._readers if node not in self._videos}

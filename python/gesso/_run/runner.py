@@ -386,10 +386,11 @@ class Runner:
             raise RuntimeError("`restart` is for pipelines with readers.")
         if self.sources.groups or self.feeds:
             raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
+        self.execution.run.check_restart(self.epochs.consumed)
         while self.begun:
             self.begun.popleft().exception()
         self._is_owed = False
-        self.execution.run.restart(self.epochs.consumed)
+        self.execution.run.restart(self.epochs.place())
         self.epochs.restart()
 
     def checkpoint(self, iterator_data=""):

@@ -26,11 +26,15 @@ class Run:
         raise NotImplementedError
 
     def skip(self, state):
-        """Goes to where a checkpoint says that the pipeline was: `Epochs.save`."""
+        """Goes to the place (`Epochs.place`) that a checkpoint says; it has more: `Epochs.save`."""
         raise NotImplementedError
 
-    def restart(self, batches):
-        """Goes on with the epoch of the readers behind the one that so many batches have got to."""
+    def check_restart(self, batches):
+        """Raises if `restart` behind so many batches cannot be."""
+
+    def restart(self, place):
+        """Goes on with the epoch of the readers behind the one that the batches before a place (`Epochs.place`) have got
+        to. What was made ahead is as if it had not been."""
         raise NotImplementedError
 
     def reader_meta(self):

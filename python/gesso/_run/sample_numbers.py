@@ -7,9 +7,10 @@ from .._readers import damage
 
 class Files:
     """Which samples the batches of a reader are of, from number `first` on: found out by drawing their order again, if
-    somebody asks. `size`: how many the library found; `left`: batches behind which the epoch was left."""
+    somebody asks. `size`: how many the library found; `left`: batches behind which the epoch was left in the middle,
+    each time counted from the last time."""
 
-    def __init__(self, node, size, restarts, batch_size, first=0, left=None):
+    def __init__(self, node, size, restarts, batch_size, first=0, left=()):
         self._node, self._size, self._restarts, self._batch_size = (node, size, restarts, batch_size)
         self._first, self._left = first, left
         self._lock = threading.Lock()
@@ -19,8 +20,8 @@ class Files:
     def _begin(self):
         options = {name: value.value for name, value in self._node.values.items()}
         self._order, self._next = (self._node.operator.order(self._samples, options, self._restarts), self._first)
-        if self._left is not None:
-            for _ in range(self._left):
+        for batches in self._left:
+            for _ in range(batches):
                 self._order.batch(self._batch_size)
             self._order.next_epoch()
 

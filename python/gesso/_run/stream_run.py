@@ -8,7 +8,7 @@ from .._authoring.seeds import assign
 from .._native import library
 from .._native.callback_dataset import CallbackDataset
 from .._native.stream import StreamEngine
-from .._readers import damage
+from .._readers import damage, epoch_starts
 from .._readers.library import unread
 from .native_readers import lanes
 from .python_nodes import failed, is_reader, is_source, read, stop
@@ -24,7 +24,8 @@ class StreamRun(Run):
         operators = assign(definition.operators, parameters["seed"])
         self._batch_size, self._restarts = settings.batch_size, parameters["enable_checkpointing"]
         self._begun, self._natives = state["batches"] if state else 0, natives
-        self._branch_samples = state["branch_samples"] if state else []
+        # Behind how many batches the epoch was left in the middle, each time counted from the last time.
+        self._left = []
         known = {id(node) for node in natives}
         self._readers = [node for node in operators if is_reader(node)]
         self._own = [node for node in self._readers if id(node) not in known]
@@ -52,7 +53,7 @@ class StreamRun(Run):
             close=functools.partial(stop, self._own),
             **lanes(place.device, settings.num_threads, settings.queue_depth, **most),
         )
-        self._engine.skip(self._begun, self._branch_samples)
+        self._engine.skip(self._begun, state["branch_samples"] if state else [])
         self._engine.open()
         self._files = {node.name: self._files_of(node) for node in natives}
         self.is_read_by_library = not self._own
@@ -70,7 +71,7 @@ class StreamRun(Run):
         except BaseException as raised:
             error = raised
         if outcome is not None:
-            self._branch_samples = taken.branch_samples = outcome.branch_samples()
+            taken.branch_samples = outcome.branch_samples()
         given = {name: dataset.taken() for name, dataset in self._datasets.items()}
         if error is not None:
             self._raise(error, given.values())
@@ -112,21 +113,43 @@ class StreamRun(Run):
         for node in self._own:
             node.operator.skip(node, state["batches"], self._batch_size, state["readers"].get(node.name))
 
-    def restart(self, batches):
-        self._engine.restart(self._begun, batches, self._branch_samples)
+    def check_restart(self, batches):
+        if self._natives and self._one_left(batches) is None:
+            names = ", ".join(f"`{node.name}`" for node in self._natives)
+            raise RuntimeError(
+                f"the readers {names}, whose epochs differ, were restarted before and cannot be restarted again: make "
+                "the pipeline with `prefetch_queue_depth=1`, or anew from its `checkpoint()`"
+            )
+
+    def _one_left(self, batches):
+        """What the library is told of all ends in the middle of epochs, the last one behind so many batches."""
+        metas = self._engine.reader_meta()
+        own = [metas[node.name] for node in self._natives]
+        return epoch_starts.one_left(own, self._batch_size, [*self._left, batches - sum(self._left)])
+
+    def restart(self, place):
+        batches = place["batches"]
+        self._engine.restart(batches, self._one_left(batches) or 0, place["branch_samples"])
+        self._begun = batches
+        self._left.append(batches - sum(self._left))
         for node in self._own:
             node.operator.restart(node, batches, self._batch_size)
         # Batches of before keep theirs.
-        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self._natives}
+        self._files = {node.name: self._files_of(node, first=batches, left=list(self._left)) for node in self._natives}
 
     def reader_meta(self):
         found = self._engine.reader_meta() if self._natives else {}
         return {node.name: found.get(node.name) or node.operator.meta(node) for node in self._readers}
 
     def reader_history(self, batches):
-        natives = {node.name: [[node.values_of("num_shards", 1), self._batch_size, batches]] for node in self._natives}
+        natives = {node.name: self._history_of(node, batches) for node in self._natives}
         own = {node.name: node.operator.history(node, batches, self._batch_size) for node in self._own}
         return natives | own
+
+    def _history_of(self, node, batches):
+        """What `Reader.history` gives, of a reader of the library."""
+        now = [node.values_of("num_shards", 1), self._batch_size]
+        return [*([*now, count, 1] for count in self._left), [*now, batches - sum(self._left)]]
 
     def reader_left(self):
         # For the library's readers there are none.
