@@ -24,6 +24,24 @@ def made(define, state=None, depth=2, **settings):
     return pipeline
 
 
+def uniform():
+    return [fn.random.uniform(range=(0, 1))]
+
+
+def test_only_a_pipeline_that_saves_states_has_one(tmp_path):
+    silent = made(uniform, enable_checkpointing=False)
+    with pytest.raises(RuntimeError, match="cannot save a checkpoint: .* without `enable_checkpointing=True`"):
+        silent.checkpoint(str(tmp_path / "state"))
+    assert not (tmp_path / "state").exists()
+    state = made(uniform).checkpoint()
+    with pytest.raises(RuntimeError, match="cannot go on from a checkpoint: .* without `enable_checkpointing=True`"):
+        made(uniform, state, enable_checkpointing=False)
+    with pytest.raises(RuntimeError, match="cannot go on from a checkpoint"):
+        Pipeline.deserialize(silent.serialize(), checkpoint=state).build()
+    file = made(uniform).serialize()
+    assert values(Pipeline.deserialize(file, checkpoint=state).run()) == values(made(uniform, state).run())
+
+
 def values(outputs):
     return [batch.as_array().tolist() for batch in outputs]
 
@@ -34,7 +52,7 @@ def test_a_state_of_another_reader_is_none_of_this_pipeline(files, name):
     with pytest.raises(ValueError, match=r"might be of another pipeline: it has the readers \['r'\]"):
         made(lambda: fn.readers.file(files=files, name=name), state)
     with pytest.raises(ValueError, match=r"might be of another pipeline: .* the pipeline has \[\]"):
-        made(lambda: [fn.random.uniform(range=(0, 1))], state)
+        made(uniform, state)
 
 
 def readers(files, **options):

@@ -97,6 +97,7 @@ def test_a_pipe_among_the_files_is_an_error(tmp_path, reader):
         ({"seed": "x"}, "`seed` is 'x'"),
         ({"seed": 1 << 63}, "`seed` is 9223372036854775808, expected a whole number from -9223372036854775808"),
         ({"seed": 1.5}, "`seed` is 1.5"),
+        ({"seed": None}, "`seed` is None"),
         ({"iterator_data": None}, "`iterator_data` is None, expected a text"),
         ({"readers": 1}, "`readers` is 1, expected an object"),
         ({"readers": {}}, "might be of another pipeline: it has the readers [], the pipeline has ['r']"),

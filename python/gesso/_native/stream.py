@@ -157,8 +157,8 @@ class StreamEngine:
         self._options.branch_samples, self._options.branch_count = _library.numbers(branch_samples)
 
     def restart(self, begun, read, branch_samples=()):
-        """Goes on behind `begun` batches, as `skip` does; readers with the epoch behind the one that `read` samples have
-        got to."""
+        """Goes on behind `begun` batches, as `skip` does; readers with the epoch behind the one that `read` samples
+        have got to."""
         self.skip(begun, branch_samples)
         self._options.next_epoch, self._options.read = 1, read
         with self._opened.lock:

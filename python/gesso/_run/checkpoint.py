@@ -31,8 +31,7 @@ def read(saved):
     state = _object(saved)
     for name, most in _MOST.items():
         check_number(f"`{name}`", state[name], 0, most)
-    if state["seed"] is not None:
-        check_number("`seed`", state["seed"], *_SEEDS)
+    check_number("`seed`", state["seed"], *_SEEDS)
     if not isinstance(state["branch_samples"], list):
         raise damaged("`branch_samples`", state["branch_samples"], "a list")
     for samples in state["branch_samples"]:

@@ -22,6 +22,8 @@ _NO_INPUTS = (
     "batches cannot be prepared ahead of data that comes with the call."
 )
 
+_SAVES_NOTHING = "the pipeline cannot {}: it was made without `enable_checkpointing=True`"
+
 
 class _Scope:
     """What `Runner.scope` gives."""
@@ -134,6 +136,8 @@ class Runner:
         """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random
         one."""
         saved, seed = self.settings.checkpoint, self.settings.seed
+        if saved is not None and not self.settings.enable_checkpointing:
+            raise RuntimeError(_context.add_words(_SAVES_NOTHING.format("go on from a checkpoint")))
         state = checkpoint.read(saved) if saved is not None else None
         if state is not None:
             seed = state["seed"]
@@ -395,4 +399,6 @@ class Runner:
 
     def checkpoint(self, iterator_data=""):
         """Where it is, to go on from."""
+        if not self.settings.enable_checkpointing:
+            raise RuntimeError(_context.add_words(_SAVES_NOTHING.format("save a checkpoint")))
         return self.epochs.save(self.execution.run.reader_history(self.epochs.consumed), iterator_data)

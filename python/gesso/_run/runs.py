@@ -33,8 +33,8 @@ class Run:
         """Raises if `restart` behind so many batches cannot be."""
 
     def restart(self, place):
-        """Goes on with the epoch of the readers behind the one that the batches before a place (`Epochs.place`) have got
-        to. What was made ahead is as if it had not been."""
+        """Goes on with the epoch of the readers behind the one that the batches before a place (`Epochs.place`) have
+        got to. What was made ahead is as if it had not been."""
         raise NotImplementedError
 
     def reader_meta(self):

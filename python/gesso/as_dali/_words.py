@@ -330,6 +330,14 @@ _GENERAL = (
     ),
     ("the checkpoint does not hold where the source", "DALI doesn't capture state of such 'source'."),
     (
+        "the pipeline cannot save a checkpoint",
+        "Cannot save the checkpoint. The `enable_checkpointing` was not specified when creating the pipeline",
+    ),
+    (
+        "the pipeline cannot go on from a checkpoint",
+        "Cannot restore checkpoint. The `enable_checkpointing` was not specified when creating the pipeline",
+    ),
+    (
         r"the external source `(\w+)` has a `source`, which feeds it",
         r"Cannot use `feed_input` on the external source '\1' with a `source` argument specified.",
     ),
