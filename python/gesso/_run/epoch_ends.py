@@ -22,7 +22,7 @@ class Shards:
         self.pads = bool(_same(metas, "pad_last_batch", "`pad_last_batch` argument set"))
         self.sticks = bool(_same(metas, "stick_to_shard", "`stick_to_shard` argument set"))
         self.padded = metas[0]["epoch_size_padded"] // self.count
-        self.ids = np.array([meta["shard_id"] for meta in metas], np.int64)
+        self.ids = self._first_ids = np.array([meta["shard_id"] for meta in metas], np.int64)
         edges = [self.total * i // self.count for i in range(self.count + 1)]
         self.whole = np.diff(edges).astype(np.int64)
         # Of this epoch: samples of each shard in the order of the iterators, and by the shards' numbers.
@@ -54,13 +54,16 @@ class Shards:
 
     def state(self):
         """What `restore` takes."""
-        names = ["ids", "read", "sizes"] + ([] if self.first_sizes is self.whole else ["first_sizes"])
+        names = ["read", "sizes"] + ([] if self.first_sizes is self.whole else ["first_sizes"])
         left = {"left": [sizes.tolist() for sizes in self.left], "epoch": self.epoch}
-        return {**{name: getattr(self, name).tolist() for name in names}, **left}
+        # By how many shards each pipeline has gone on: the same number for all processes.
+        turns = int(self.ids[0] - self._first_ids[0]) % self.count
+        return {"turns": turns, **{name: getattr(self, name).tolist() for name in names}, **left}
 
     def restore(self, state):
         """Goes to a state."""
-        for name in ("ids", "read", "sizes", "first_sizes"):
+        self.ids = (self._first_ids + state["turns"]) % self.count
+        for name in ("read", "sizes", "first_sizes"):
             if name in state:
                 setattr(self, name, np.array(state[name], np.int64))
         self.left, self.epoch = [np.array(sizes, np.int64) for sizes in state.get("left", [])], state.get("epoch", 0)
@@ -81,7 +84,7 @@ class Shards:
         counter = min(self.read)
         self.next_sizes()
         size = math.ceil(max(self.sizes - self.read) / batch_size) * batch_size
-        if size == 0:
+        if size <= 0:
             self.read, counter = np.zeros(self.count, np.int64), 0
             self.sizes = np.roll(self.sizes, 1)
             size = math.ceil(max(self.sizes) / batch_size) * batch_size

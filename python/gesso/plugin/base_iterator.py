@@ -13,6 +13,7 @@ from .. import _context
 from .._run.epoch_ends import Shards
 from ..pipeline import Pipeline
 from ..types import PipelineAPIType
+from . import iterator_state
 
 
 @unique
@@ -267,6 +268,8 @@ class BaseIterator:
             self._shards.next_sizes()
             self._shards.read = np.zeros(self._shards.count, np.int64)
             self._size = self._epoch_of_shards()
+        if self._enable_checkpointing:
+            self._save_initial()
 
     def __iter__(self):
         if self._counter != 0 and self._ever_consumed:
@@ -301,9 +304,14 @@ class BaseIterator:
         self._enable_checkpointing = first
         if not first:
             return
-        restored = [pipe for pipe in self._pipes if pipe.is_restored_from_checkpoint]
+        restored = {pipe.runner.epochs.iterator_data for pipe in self._pipes if pipe.is_restored_from_checkpoint}
+        if len(restored) > 1 or restored and not all(pipe.is_restored_from_checkpoint for pipe in self._pipes):
+            raise ValueError("the pipelines go on from checkpoints of several iterators, or some of them from none")
         if restored:
-            self._restore_state(restored[0].runner.epochs.iterator_data)
+            self._restore_state(restored.pop())
+        self._save_initial()
+
+    def _save_initial(self):
         self._initial_checkpoints = [pipe.runner.checkpoint(self._save_state()) for pipe in self._pipes]
 
     def _save_state(self):
@@ -316,12 +324,13 @@ class BaseIterator:
         if not text:
             logging.warning("the checkpoint is of a pipeline without its iterator: where the epoch stood is not known.")
             return
-        state = json.loads(text)
+        state = iterator_state.read(text)
         shards = state.get("shards")
-        if shards and (len(shards["sizes"]), shards.get("batch_size", self.batch_size)) != (
-            self._shards.count,
-            self.batch_size,
-        ):
+        if (shards is None) != (self._shards is None):
+            raise ValueError(
+                "the checkpoint might be of another iterator: one of them has a `reader_name`, the other one has none"
+            )
+        if shards and (len(shards["sizes"]), shards["batch_size"]) != (self._shards.count, self.batch_size):
             left = self._pipes[0].runner.execution.run.reader_left()[self._reader_name]
             if left is None:
                 raise ValueError(
@@ -330,9 +339,10 @@ class BaseIterator:
             self._shards.begin_left(left)
             self._counter, self._size = 0, self._epoch_of_shards()
             return
-        self._counter, self._size = state["counter"], state["size"]
         if shards:
+            iterator_state.check_shards(state, self._shards, self.batch_size, self._policy == LastBatchPolicy.DROP)
             self._shards.restore(shards)
+        self._counter, self._size = state["counter"], state["size"]
 
     def checkpoints(self):
         """The state of each pipeline, to go on from."""
