@@ -76,6 +76,7 @@ def test_a_text_that_is_no_state_of_an_iterator(files, text):
         *(("first_sizes", value) for value in BAD_LISTS if value is not ...),
         *(("shards", value) for value in (-1, 1.5, "x", [], {}, True)),
         ("counter", -1),
+        ("counter", 1 << 40),
         ("turns", 1),
         ("turns", -1),
         ("epoch", -1),

@@ -39,6 +39,7 @@ def check_shards(state, shards, batch_size, may_be_empty):
     for sizes in (saved["sizes"], saved.get("first_sizes", saved["sizes"]), *saved["left"]):
         _check_list("the sizes of shards", sizes, 0, shards.total, shards.count)
     check_number("`size`", state["size"], 0 if may_be_empty else 1, most)
+    check_number("`counter`", state["counter"], 0, most)
 
 
 def _check_fields(what, found, *names):
