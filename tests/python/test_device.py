@@ -53,6 +53,23 @@ def test_a_batch_of_one_shape_is_one_tensor():
         np.testing.assert_array_equal(batch.as_cpu().as_array(), np.stack(expected))
 
 
+def test_dlpack_on_the_device_on_the_host_and_as_a_copy():
+    torch = pytest.importorskip("torch")
+    batch, expected = doubled(SHAPES)
+    for sample, array in zip(batch, expected):
+        shared = torch.utils.dlpack.from_dlpack(sample.__dlpack__(dl_device=(2, 0)))
+        copied = torch.utils.dlpack.from_dlpack(sample.__dlpack__(copy=True))
+        assert shared.data_ptr() == sample.data_ptr() != copied.data_ptr()
+        shared += 1
+        np.testing.assert_array_equal(copied.cpu().numpy(), array)
+        host = torch.utils.dlpack.from_dlpack(sample.__dlpack__(dl_device=(1, 0)))
+        assert not host.is_cuda
+        np.testing.assert_array_equal(host.numpy(), array + 1)
+        for named in ({"dl_device": (1, 0), "copy": False}, {"dl_device": (2, 1)}, {"dl_device": (3, 0)}):
+            with pytest.raises(BufferError, match="it is on the device"):
+                sample.__dlpack__(**named)
+
+
 def test_torch_takes_and_gives():
     torch = pytest.importorskip("torch")
     batch, expected = doubled(SHAPES)
