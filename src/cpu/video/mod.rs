@@ -144,8 +144,8 @@ impl<'a> Video<'a> {
         time as f64 * unit / parts.max(1.0)
     }
 
-    /// `seconds` rounded towards 0 to the unit in which the file, or FFmpeg for a raw stream, has its times: as DALI does
-    /// before it looks for the frame that is shown then.
+    /// `seconds` rounded towards 0 to the unit of its times, which is FFmpeg's for a raw stream: as DALI does before it
+    /// looks for the frame that is shown then.
     pub fn in_units(&self, seconds: f64) -> f64 {
         let tick = if self.track.timed { self.track.tick } else { RAW_TICK };
         let [unit, parts] = tick.map(f64::from);
