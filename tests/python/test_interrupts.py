@@ -185,8 +185,8 @@ def test_what_a_handler_of_the_users_raises_loses_no_batch(depth, runs, handler,
         given = {}
     make, came = pipeline.runner.execution.make, []
 
-    def interrupted(fed):
-        made = make(fed)
+    def interrupted(fed, taken):
+        made = make(fed, taken)
         if not came:
             came.append(os.kill(os.getpid(), signal.SIGINT))
         return made

@@ -5,10 +5,10 @@ import weakref
 from dataclasses import replace
 
 from .. import _context
+from .._run.execution import Begun
 from .._run.runner import Runner
 from .._run.runs import Run
 from .._threads.interrupts import let
-from .._threads.outcome import Outcome
 from ..pipeline import Pipeline
 from .calls import Calls
 
@@ -87,7 +87,8 @@ class _AtOnce(Runner):
 
     def _begin_batch(self, pipeline, is_ahead):
         pipeline.iter_setup()
-        outcome = Outcome()
+        outcome = Begun()
+        outcome.taken.has_begun = True
         _context.push(pipeline)
         try:
             with let():
