@@ -102,6 +102,19 @@ def test_branches_behind_what_is_fed_in_short_batches(calls):
     goes_on(define, run)
 
 
+def test_readers_beside_short_batches_have_no_checkpoint(folder):
+    @pipeline_def(batch_size=SIZE, num_threads=1, prefetch_queue_depth=1, enable_checkpointing=True)
+    def define():
+        return fn.external_source(name="data"), fn.readers.file(files=folder, name="files")[0]
+
+    pipeline = define()
+    pipeline.run(data=[np.zeros(1)] * SIZE)
+    assert json.loads(pipeline.checkpoint())["readers"] == {"files": [[1, SIZE, 1]]}
+    pipeline.run(data=[np.zeros(1)] * (SIZE - 1))
+    with pytest.raises(RuntimeError, match="`batch_size`, 4, where readers .`files`."):
+        pipeline.checkpoint()
+
+
 def test_a_batch_that_failed_is_one(folder):
     @pipeline_def(prefetch_queue_depth=1)
     def define():

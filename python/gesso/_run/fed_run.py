@@ -30,6 +30,8 @@ class FedRun(Run):
             # What is decoded on the GPU stays there.
             node.stays_on_gpu = on_gpu and node.outputs[0].device == "gpu"
         self._readers = [node for node in operators if is_reader(node)]
+        # Whether a batch had another size than readers have in a checkpoint.
+        self._was_short = False
         for node in self._readers:
             node.operator.start(node, parameters["enable_checkpointing"])
         # Nodes of a graph may live longer.
@@ -80,6 +82,7 @@ class FedRun(Run):
             batch_size = len(values[self._videos[0].outputs[0].name].arrays)
             fed = {name: of_size(batch, batch_size) for name, batch in fed.items()}
         taken.has_begun = True
+        self._was_short = self._was_short or batch_size != self._batch_size
         values.update(_batches_of(self._others, batch_size))
         found, errors = {}, {}
         if self._engines is not None:
@@ -125,6 +128,11 @@ class FedRun(Run):
 
     def reader_history(self, batches):
         own = [node for node in self._readers if node not in self._videos]
+        if own and self._was_short:
+            raise RuntimeError(
+                f"there is no checkpoint behind batches of fewer samples than `batch_size`, {self._batch_size}, where "
+                f"readers (`{own[0].name}`) stand beside inputs: it would not tell where they are"
+            )
         return {node.name: node.operator.history(node, batches, self._batch_size) for node in own}
 
     def reader_left(self):
