@@ -121,10 +121,11 @@ pub unsafe extern "C" fn gesso_result_branch_samples(
     count: *mut usize,
 ) -> *const u64 {
     guarded(std::ptr::null(), || {
-        // SAFETY: the caller vouches for the pointers.
-        let (result, count) = unsafe { (types::reference("result", result), types::place("count", count)) };
+        // SAFETY: the caller vouches for the pointer.
+        let result = unsafe { types::reference("result", result) };
         let samples = result.map_or(&[][..], |result| &result.0.branch_samples);
-        if let Ok(count) = count {
+        // SAFETY: the caller vouches for the pointer.
+        if let Ok(count) = unsafe { types::place("count", count) } {
             *count = samples.len();
         }
         if samples.is_empty() { std::ptr::null() } else { samples.as_ptr() }
