@@ -205,6 +205,7 @@ class Target(ctypes.Structure):
 
 
 def of_c(package, device, data, size, options):
+    from gesso._native import declarations as declared
     from gesso._native import library as native
 
     lib, device_number = native.library(), 1 if device == "gpu" else 0
@@ -212,22 +213,22 @@ def of_c(package, device, data, size, options):
         ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p, ctypes.POINTER(Target)
     )
     lib.gesso_instance_run_into.argtypes = [
-        ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(native.Input), ctypes.c_size_t, allocate_type, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(declared.Input), ctypes.c_size_t, allocate_type, ctypes.c_void_p,
         ctypes.POINTER(ctypes.c_void_p),
     ]  # fmt: skip
     for chain in ("decode", "decode+resize+cmn"):
         file = defined(package, device, chain, "fed", 1, options.threads, data).serialize()
         pipeline, instance, result = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         native.call("gesso_pipeline_load", file, len(file), device_number, ctypes.byref(pipeline))
-        asked = native.InstanceOptions(ctypes.sizeof(native.InstanceOptions), options.threads, 0, 0, 0, 0, 0, None)
+        asked = declared.InstanceOptions(ctypes.sizeof(declared.InstanceOptions), options.threads, 0, 0, 0, 0, 0, None)
         native.call("gesso_instance_create", pipeline, ctypes.byref(asked), ctypes.byref(instance))
         # As Python asks for it.
         careful, asked.inputs_may_change = ctypes.c_void_p(), 1
         native.call("gesso_instance_create", pipeline, ctypes.byref(asked), ctypes.byref(careful))
         shape = (ctypes.c_int64 * 1)(len(data))
-        sample = native.Sample(ctypes.sizeof(native.Sample), data.ctypes.data, shape, 1)
-        given = (native.Input * 1)()
-        given[0] = native.Input(ctypes.sizeof(native.Input), b"x", 0, 0, ctypes.pointer(sample))
+        sample = declared.Sample(ctypes.sizeof(declared.Sample), data.ctypes.data, shape, 1)
+        given = (declared.Input * 1)()
+        given[0] = declared.Input(ctypes.sizeof(declared.Input), b"x", 0, 0, ctypes.pointer(sample))
         most = max(4 * 3 * SIDE * SIDE, 3 * 1920 * 1088)
         if device == "gpu":
             from gesso._tensors.device_array import driver

@@ -141,7 +141,7 @@ class Synthetic:
 class Gesso:
     def __init__(self, options, files, batch, lanes, load, multiprocessors, place):
         from gesso import fn, pipeline_def, types
-        from gesso._native import library
+        from gesso._native import declarations, library
 
         @pipeline_def(batch_size=batch, num_threads=max(1, options.threads // lanes), device_id=0)
         def chain():
@@ -150,6 +150,7 @@ class Gesso:
             image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
             return fn.crop_mirror_normalize(image, dtype=types.FLOAT16, output_layout="CHW", mean=MEAN, std=STD)
 
+        self.declarations = declarations
         self.library, self.batch, self.files, self.place, self.buffers = library, batch, files, place, lanes + 2
         data, pipeline = chain().serialize(), ctypes.c_void_p()
         self.library.call("gesso_pipeline_load", data, len(data), 1, ctypes.byref(pipeline))
@@ -162,8 +163,8 @@ class Gesso:
         ] + [ctypes.c_void_p] * 3
         self.instances = []
         for _ in range(lanes):
-            made = self.library.InstanceOptions(
-                ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=multiprocessors
+            made = declarations.InstanceOptions(
+                ctypes.sizeof(declarations.InstanceOptions), gpu_multiprocessors=multiprocessors
             )
             instance = ctypes.c_void_p()
             self.library.call("gesso_instance_create", pipeline, ctypes.byref(made), ctypes.byref(instance))
@@ -172,14 +173,14 @@ class Gesso:
 
     def prepared(self, number):
         """The arguments of one batch, and what they point to."""
-        library = self.library
-        samples, kept = (library.Sample * self.batch)(), []
+        declarations = self.declarations
+        samples, kept = (declarations.Sample * self.batch)(), []
         for i in range(self.batch):
             data = self.files[(number * self.batch + i) % len(self.files)]
             shape = (ctypes.c_int64 * 1)(data.size)
-            samples[i] = library.Sample(ctypes.sizeof(library.Sample), data.ctypes.data, shape, 1)
+            samples[i] = declarations.Sample(ctypes.sizeof(declarations.Sample), data.ctypes.data, shape, 1)
             kept.append(shape)
-        given = library.Input(struct_size=ctypes.sizeof(library.Input), name=b"IMAGE", samples=samples)
+        given = declarations.Input(struct_size=ctypes.sizeof(declarations.Input), name=b"IMAGE", samples=samples)
         return given, samples, kept
 
     def start(self, model, free, filled, stop):

@@ -30,10 +30,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "python" / "gesso" / "_native")]
 
-from harness import plugin_path  # noqa: E402
-
 # The declarations alone: the package would load a library of its own.
-from library import Input, InstanceOptions, Sample  # noqa: E402
+from declarations import Input, InstanceOptions, Sample  # noqa: E402
+from harness import plugin_path  # noqa: E402
 from mutate import DTYPES, Mutator  # noqa: E402
 from recorded import DATA, cases  # noqa: E402
 

@@ -17,8 +17,8 @@ from ctypes import byref, c_char_p, c_size_t, c_void_p
 
 # `hostile` finds the others.
 from hostile import OK, THREADS, Cases, InstanceOptions, Library, batch_of  # isort: skip
+from declarations import Tensor
 from harness import plugin_path
-from library import Tensor
 
 # Those that SECURITY.md names, and merged branches: what a sample draws there depends on who else takes its branch, and
 # branches of different types fail as in DALI once both are taken.

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from gesso import Pipeline, fn, pipeline_def, types
-from gesso._native import library
+from gesso._native import declarations, library
 from gesso._native.callbacks import Callbacks
 from gesso._run import native_readers, stream_run
 from gesso._run.fed_run import FedRun
@@ -265,7 +265,7 @@ def planned_for_gpu(serialized, functions):
 
 def devices(kind, pipeline):
     """Where the inputs or the outputs of a plan are, by their names."""
-    info, found = library.TensorInfo(struct_size=ctypes.sizeof(library.TensorInfo)), {}
+    info, found = declarations.TensorInfo(struct_size=ctypes.sizeof(declarations.TensorInfo)), {}
     for i in range(getattr(library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
         library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
         found[info.name.decode()] = "gpu" if info.device == library.GPU else "cpu"

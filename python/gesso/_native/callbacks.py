@@ -11,8 +11,8 @@ from .._tensors.feeding import Batch
 from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callback_dataset import CallbackDataset
+from .declarations import Input
 from .inputs import fill
-from .library import Input
 from .result import Result, output_of
 
 _CALL = CFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(Input), c_void_p)

@@ -7,8 +7,8 @@ from .._threads.fork import Process
 from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callbacks import Callbacks
+from .declarations import InstanceOptions, TensorInfo
 from .inputs import ReusedInputs
-from .library import InstanceOptions
 from .result import Result, outcome_of
 
 
@@ -78,7 +78,7 @@ class Engine:
 
 def _device_inputs(pipeline):
     """Names of inputs whose samples may be in memory of the GPU."""
-    library, info, names = _library.library(), _library.TensorInfo(), set()
+    library, info, names = _library.library(), TensorInfo(), set()
     for i in range(library.gesso_pipeline_input_count(pipeline)):
         info.struct_size = ctypes.sizeof(info)
         _library.call("gesso_pipeline_input", pipeline, i, ctypes.byref(info))

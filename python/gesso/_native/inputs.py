@@ -8,7 +8,7 @@ import numpy as np
 
 from .._tensors.device_array import DeviceArray, on_host
 from . import library as _library
-from .library import Input, Sample
+from .declarations import MAX_NDIM, Input, Sample
 
 # The structure as a table.
 _SAMPLE = np.dtype({"names": ["struct_size", "data", "shape", "ndim"], "formats": ["u8"] * 4})
@@ -21,7 +21,7 @@ FEW = 8
 class SampleTable:
     """The samples of one input, at most `count` of `most_ndim` dimensions, in structures that are made once."""
 
-    def __init__(self, count, most_ndim=_library.MAX_NDIM):
+    def __init__(self, count, most_ndim=MAX_NDIM):
         self.table, self._each = (Sample * count)(), []
         for sample in self.table:
             shape = (ctypes.c_int64 * max(most_ndim, 1))()
@@ -76,7 +76,7 @@ def _are_few(arrays):
     if not 0 < len(arrays) <= FEW:
         return False
     for array in arrays:
-        if not isinstance(array, np.ndarray) or array.ndim > _library.MAX_NDIM:
+        if not isinstance(array, np.ndarray) or array.ndim > MAX_NDIM:
             return False
     return True
 

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 
 from . import library as _library
+from .declarations import Input, Tensor
 from .engine import Engine
 from .inputs import SampleTable
-from .library import Input, Tensor
 from .result import TYPES, Result, array_at, errors_of
 
 _FAILED = -1

@@ -11,7 +11,7 @@ from .._tensors.enums import DALIDataType, to_numpy_type
 from .._tensors.feeding import parts
 from .._threads.interrupts import interrupt_later
 from . import library as _library
-from .library import Tensor
+from .declarations import Tensor
 
 # The structure as a table, which numpy fills and reads a column at a time.
 _TENSOR_SIZE = ctypes.sizeof(Tensor)

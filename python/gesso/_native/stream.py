@@ -13,6 +13,7 @@ from .._threads.interrupts import uninterrupted
 from . import library as _library
 from .callback_dataset import CallbackDataset
 from .callbacks import Callbacks
+from .declarations import StreamOptions
 from .inputs import structures
 from .result import Result, outcome_of
 
@@ -73,8 +74,8 @@ class StreamEngine:
         # Who lets go of it does not wait for a batch that the interpreter reads.
         self._end = Ahead(functools.partial(self._opened.free, close)) if self._opened.datasets else None
         self.output_count = _library.library().gesso_pipeline_output_count(self._opened.pipeline)
-        size = ctypes.sizeof(_library.StreamOptions)
-        self._options = _library.StreamOptions(
+        size = ctypes.sizeof(StreamOptions)
+        self._options = StreamOptions(
             size,
             batch_size,
             prefetch,
