@@ -346,8 +346,8 @@ impl Pipeline {
         };
         let executor = || self.executor(settings.num_threads, gpu, &settings.preferences);
         let mut executors = (0..lanes).map(|_| executor()).collect::<Result<Vec<_>>>()?;
-        if let (false, [executor]) = (settings.branch_samples.is_empty(), executors.as_mut_slice()) {
-            executor.go_on_in_branches(&settings.branch_samples)?;
+        if !settings.branch_samples.is_empty() {
+            executors.iter_mut().try_for_each(|it| it.go_on_in_branches(&settings.branch_samples))?;
         }
         Stream::new(&self.plan.graph, executors, in_callers_thread, settings)
     }

@@ -1,4 +1,4 @@
-//! One step: an operator is set up, gets memory for its outputs, and runs. It must not know what comes before or after.
+//! One operator: it is set up, gets memory for its outputs, and runs. It must not know what comes before or after.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,13 +8,6 @@ from gesso._run import native_readers
 SAMPLES = 11
 
 
-@pytest.fixture
-def files(tmp_path):
-    for i in range(SAMPLES):
-        (tmp_path / f"{i:02}").write_bytes(bytes([i]))
-    return [str(tmp_path / f"{i:02}") for i in range(SAMPLES)]
-
-
 def made(define, state=None, depth=2, **settings):
     settings = {"enable_checkpointing": True, **settings}
     pipeline = Pipeline(settings.pop("batch_size", 4), 1, prefetch_queue_depth=depth, checkpoint=state, **settings)

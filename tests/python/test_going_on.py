@@ -57,20 +57,12 @@ def test_a_checkpoint_behind_short_batches_goes_on_with_the_same_numbers(is_name
     assert restored.checkpoint() == whole.checkpoint()
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Eleven files, each with its number and four zeros."""
-    for number in range(11):
-        (tmp_path / f"{number:02}.bin").write_bytes(bytes([number, 0, 0, 0]))
-    return [str(file) for file in sorted(tmp_path.iterdir())]
-
-
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("of_data", [False, True])
-def test_branches_behind_a_reader(folder, depth, of_data):
+def test_branches_behind_a_reader(files, depth, of_data):
     @pipeline_def(enable_conditionals=True, prefetch_queue_depth=depth)
     def define():
-        data, _ = fn.readers.file(files=folder, random_shuffle=True)
+        data, _ = fn.readers.file(files=files, random_shuffle=True)
         data = fn.cast(data, dtype=types.FLOAT)
         is_noisy = data[0] < 4 if of_data else fn.random.coin_flip(dtype=types.BOOL)
         if is_noisy:
@@ -102,10 +94,10 @@ def test_branches_behind_what_is_fed_in_short_batches(calls):
     goes_on(define, run)
 
 
-def test_readers_beside_short_batches_have_no_checkpoint(folder):
+def test_readers_beside_short_batches_have_no_checkpoint(files):
     @pipeline_def(batch_size=SIZE, num_threads=1, prefetch_queue_depth=1, enable_checkpointing=True)
     def define():
-        return fn.external_source(name="data"), fn.readers.file(files=folder, name="files")[0]
+        return fn.external_source(name="data"), fn.readers.file(files=files, name="files")[0]
 
     pipeline = define()
     pipeline.run(data=[np.zeros(1)] * SIZE)
@@ -115,10 +107,10 @@ def test_readers_beside_short_batches_have_no_checkpoint(folder):
         pipeline.checkpoint()
 
 
-def test_a_batch_that_failed_is_one(folder):
+def test_a_batch_that_failed_is_one(files):
     @pipeline_def(prefetch_queue_depth=1)
     def define():
-        data, _ = fn.readers.file(files=folder)
+        data, _ = fn.readers.file(files=files)
         return data, fn.random.uniform(range=[0, 1]), fn.slice(data, 0, fn.cast(data[0], dtype=types.INT32), axes=[0])
 
     def run(pipeline, number):
@@ -166,4 +158,17 @@ def test_samples_of_branches_that_were_edited_are_an_error(branches):
     first.run()
     state = {**json.loads(first.checkpoint()), "branch_samples": branches}
     with pytest.raises((ValueError, RuntimeError), match="branch"):
+        define(checkpoint=json.dumps(state).encode()).run()
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_samples_of_branches_are_an_error_where_there_are_none(files, depth):
+    @pipeline_def(batch_size=SIZE, num_threads=2, prefetch_queue_depth=depth, enable_checkpointing=True)
+    def define():
+        return fn.readers.file(files=files)[0], fn.random.uniform(range=[0, 1])
+
+    first = define()
+    first.run()
+    state = {**json.loads(first.checkpoint()), "branch_samples": [0, 4]}
+    with pytest.raises(RuntimeError, match="samples of 2 branches, expected those of 0"):
         define(checkpoint=json.dumps(state).encode()).run()

@@ -10,13 +10,6 @@ from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 SAMPLES = 11
 
 
-@pytest.fixture
-def files(tmp_path):
-    for i in range(SAMPLES):
-        (tmp_path / f"{i:02}").write_bytes(bytes([i]))
-    return [str(tmp_path / f"{i:02}") for i in range(SAMPLES)]
-
-
 def pipeline(files, state=None, **options):
     made = Pipeline(2, 1, seed=3, enable_checkpointing=True, checkpoint=state)
     with made:
