@@ -33,8 +33,11 @@ constexpr uint32_t SKIP_THREADS = 192;
 constexpr uint32_t SCAN_THREADS = 1024;
 constexpr uint32_t DECODE_THREADS = 128;
 constexpr uint32_t PIXELS_THREADS = 256;
-// A warp for each of the ten scans that encoders write of an image in colour.
-constexpr uint32_t PROGRESSIVE_THREADS = 320;
+// Where a warp has a scan: of the ten scans that encoders write of an image in colour eight are decoded at once.
+constexpr uint32_t PROGRESSIVE_THREADS = 256;
+// Where warps have the same scan of several images: of so many, so that eight threads have one, and six warps.
+constexpr uint32_t TOGETHER_IMAGES = 4;
+constexpr uint32_t TOGETHER_THREADS = 192;
 // Scans of an image, at most.
 constexpr uint32_t MAX_PASSES = 32;
 

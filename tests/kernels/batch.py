@@ -201,9 +201,10 @@ class View:
         return plane, counts
 
 
-def tables_of(jpegs, bits, guesses, of_a_warp, views=None):
+def tables_of(jpegs, bits, guesses, of_a_warp, views=None, together=4):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be.
-    So many threads of a warp are at work where codes are looked for, and where they are decoded."""
+    So many threads of a warp are at work where codes are looked for, and where they are decoded, and so many progressive
+    images are `together` in a block of threads."""
     images, views = np.zeros(len(jpegs), IMAGE), views or [View(jpeg) for jpeg in jpegs]
     segments, data, lookups, values = [], b"", {}, {}
     planes, samples, passes = [], 0, []
@@ -291,5 +292,5 @@ def tables_of(jpegs, bits, guesses, of_a_warp, views=None):
     arrays = [images, segments, b"".join(lookups), b"".join(values), data]
     arrays += [rows_of(TASK, "image first count component", rows) for rows in tasks.values()]
     arrays += [np.array(planes, PLANE), np.array(passes, PASS)]
-    arrays.append(np.array([pieces, blocks, samples, pixels], np.uint64))
+    arrays.append(np.array([pieces, blocks, samples, pixels, together], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

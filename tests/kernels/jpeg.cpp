@@ -3,8 +3,9 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks
-// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and four
-// numbers (8 bytes): pieces, blocks, bytes of samples and of pixels. Addresses in images and planes are offsets.
+// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and five
+// numbers (8 bytes): pieces, blocks, bytes of samples and of pixels, progressive images of a block of threads.
+// Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
@@ -16,9 +17,9 @@ int main(int, char **arguments) {
   for (auto &array : arrays) array = read(input);
   fclose(input);
   auto &[images_in, segments, tables, quantisation, data, pairs, guesses, decodes, progressive, pixels, planes, upsamples, planes_in, passes, sizes] = arrays;
-  unsigned long long counts[4];
+  unsigned long long counts[5];
   memcpy(counts, sizes.data(), sizeof counts);
-  const auto [pieces, blocks, sample_bytes, pixel_bytes] = counts;
+  const auto [pieces, blocks, sample_bytes, pixel_bytes, together] = counts;
 
   Image *images = copied<Image>(images_in);
   const unsigned count = images_in.size() / sizeof(Image);
@@ -50,7 +51,12 @@ int main(int, char **arguments) {
   over(guesses, SKIP_THREADS, link::jpeg_link);
   launch(count, SCAN_THREADS, [&] { resolve::jpeg_resolve(images, count, p); });
   over(decodes, DECODE_THREADS, decode::jpeg_decode);
-  over(progressive, PROGRESSIVE_THREADS, progressive_of::jpeg_progressive);
+  const unsigned scanned = progressive.size() / sizeof(Task);
+  const Task *scans = copied<Task>(progressive);
+  if (together == 1)
+    launch(scanned, PROGRESSIVE_THREADS, [&] { progressive_of::jpeg_progressive(scans, scanned, p); });
+  else
+    launch((scanned + together - 1) / together, TOGETHER_THREADS, [&] { progressive_of::jpeg_progressive_together(scans, scanned, p); });
   launch(count, SCAN_THREADS, [&] { dc_of::jpeg_dc(images, count, p); });
   over(pixels, PIXELS_THREADS, pixels_of::jpeg_pixels);
   over(planes, PIXELS_THREADS, planes_of::jpeg_planes);

@@ -32,8 +32,12 @@ HEADERS = [
     "colors.cuh",
     "jpeg.cuh",
     "jpeg_blocks.cuh",
+    "jpeg_bits.cuh",
     "jpeg_codes.cuh",
     "jpeg_scan.cuh",
+    "jpeg_pass.cuh",
+    "jpeg_refine.cuh",
+    "jpeg_team.cuh",
     "jpeg_transform.cuh",
     "jpeg_colors.cuh",
 ]
@@ -54,9 +58,9 @@ def compiled(folder):
         text += f"namespace {namespace} {{\n{source(f'jpeg_{stage}.cu')}\n}}\n"
     program = built(folder, "jpeg", HEADERS, text)
 
-    def run(jpegs, cut, views=None):
+    def run(jpegs, cut, views=None, together=4):
         """Status and pixels of each."""
-        images, arrays = tables_of(jpegs, *cut, views)
+        images, arrays = tables_of(jpegs, *cut, views, together)
         answer = np.frombuffer(program(arrays), np.uint8)
         status, pixels = answer[: 4 * len(jpegs)].view(np.uint32), answer[4 * len(jpegs) :]
 
@@ -328,17 +332,19 @@ SCRIPTS = {
 needs_jpegtran = pytest.mark.skipif(shutil.which("jpegtran") is None, reason="no jpegtran here")
 
 
-def check_pixels(emulator, given):
+def check_pixels(emulator, given, together=4):
     """Pixels with smooth chroma are Pillow's."""
     jpegs = [Jpeg(file) for file in given]
-    status, found = emulator(jpegs, CUTS["large batches"], [View(jpeg, smooth=True) for jpeg in jpegs])
+    views = [View(jpeg, smooth=True) for jpeg in jpegs]
+    status, found = emulator(jpegs, CUTS["large batches"], views, together)
     assert not status.any(), status
     for i, (file, pixels) in enumerate(zip(given, found)):
         assert np.array_equal(pixels, decoded(file, "RGB")), f"file {i}"
 
 
-def test_progressive_files_beside_others_are_those_of_libjpeg(emulator):
-    check_pixels(emulator, [*progressive_files(), *files()])
+@pytest.mark.parametrize("together", (1, 2, 3, 4))
+def test_progressive_files_beside_others_are_those_of_libjpeg(emulator, together):
+    check_pixels(emulator, [*progressive_files(), *files()], together)
 
 
 @needs_jpegtran
@@ -374,7 +380,7 @@ def test_damage_of_progressive_files_stays_with_its_image(emulator):
                 place = int(rng.integers(len(jpeg.segments)))
                 first, length = jpeg.segments[place]
                 jpeg.segments[place] = first, length // 16 * 8
-        status, found = emulator(jpegs, CUTS["large batches"])
+        status, found = emulator(jpegs, CUTS["large batches"], together=seed % 4 + 1)
         damaged, noticed = damaged + len(harmed), noticed + np.count_nonzero(status[harmed])
         for i in set(range(len(jpegs))) - set(harmed):
             assert status[i] == FINE and np.array_equal(found[i], expected[i]), f"seed {seed}, file {i}"

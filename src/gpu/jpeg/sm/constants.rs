@@ -37,8 +37,11 @@ device_constants! {
     pub(super) const SCAN_THREADS: u32 = 1_024;
     pub(super) const DECODE_THREADS: u32 = 128;
     pub(super) const PIXELS_THREADS: u32 = 256;
-    /// A warp for each of the ten scans that encoders write of an image in colour.
-    pub(super) const PROGRESSIVE_THREADS: u32 = 320;
+    /// Where a warp has a scan: of the ten scans that encoders write of an image in colour eight are decoded at once.
+    pub(super) const PROGRESSIVE_THREADS: u32 = 256;
+    /// Where warps have the same scan of several images: of so many, so that eight threads have one, and six warps.
+    pub(super) const TOGETHER_IMAGES: usize = 4;
+    pub(super) const TOGETHER_THREADS: u32 = 192;
     /// Scans of an image, at most.
     const MAX_PASSES: u32 = 32;
 }

@@ -83,6 +83,7 @@ pub(super) struct Kernels {
     pub(super) resolve: KernelSpec,
     pub(super) decode: KernelSpec,
     pub(super) progressive: KernelSpec,
+    pub(super) progressive_together: KernelSpec,
     pub(super) dc: KernelSpec,
     pub(super) pixels: KernelSpec,
     pub(super) planes: KernelSpec,
@@ -100,6 +101,12 @@ impl Kernels {
             resolve: image("jpeg_resolve"),
             decode: work("jpeg_decode"),
             progressive: work("jpeg_progressive"),
+            progressive_together: KernelSpec::of::<Work, Params>(
+                "jpeg_progressive",
+                "jpeg_progressive_together",
+            )
+            .header(HEADER)
+            .early(),
             dc: image("jpeg_dc"),
             pixels: work("jpeg_pixels"),
             planes: work("jpeg_planes"),
@@ -108,7 +115,31 @@ impl Kernels {
     }
 
     pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        let Self { pairs, guess, link, resolve, decode, progressive, dc, pixels, planes, upsample } = self;
-        vec![pairs, guess, link, resolve, decode, progressive, dc, pixels, planes, upsample]
+        let Self {
+            pairs,
+            guess,
+            link,
+            resolve,
+            decode,
+            progressive,
+            progressive_together,
+            dc,
+            pixels,
+            planes,
+            upsample,
+        } = self;
+        vec![
+            pairs,
+            guess,
+            link,
+            resolve,
+            decode,
+            progressive,
+            progressive_together,
+            dc,
+            pixels,
+            planes,
+            upsample,
+        ]
     }
 }

@@ -178,6 +178,7 @@ impl Sm {
             resolve,
             decode,
             progressive,
+            progressive_together,
             dc,
             pixels,
             planes: samples,
@@ -190,12 +191,14 @@ impl Sm {
         }
         let of_images = grid(batch.images.len(), constants::SCAN_THREADS)?;
         recorder.launch(resolve, of_images, &params, &batch.images)?;
-        for (kernel, threads, work) in [
-            (decode, constants::DECODE_THREADS, &decodes),
-            (progressive, progressive_threads(beside, recorder.gpu()), &batch.progressive),
-        ] {
-            recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
-        }
+        recorder.launch(decode, grid(decodes.len(), constants::DECODE_THREADS)?, &params, &decodes)?;
+        let images = batch.progressive.len();
+        let (kernel, blocks, threads) = if shares_warps(beside, recorder.gpu()) {
+            (progressive_together, images.div_ceil(constants::TOGETHER_IMAGES), constants::TOGETHER_THREADS)
+        } else {
+            (progressive, images, constants::PROGRESSIVE_THREADS)
+        };
+        recorder.launch(kernel, grid(blocks, threads)?, &params, &batch.progressive)?;
         recorder.launch(dc, of_images, &params, &batch.images)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
@@ -268,20 +271,15 @@ impl Sm {
     }
 }
 
-/// Threads of a block that decodes one of so many progressive images of a batch; other batches under way may have as
-/// many. All of them are to be at work at a time, so that each has fewer warps where there are many: these take scans
-/// in turn.
-fn progressive_threads(images: usize, gpu: &Gpu) -> u32 {
+/// Whether the progressive images of a batch share warps, where there are so many; other batches under way may have as
+/// many. Few images have a warp for each scan, and are done sooner.
+fn shares_warps(images: usize, gpu: &Gpu) -> bool {
     let of_an_sm = (images * gpu.in_flight().max(1)).div_ceil(gpu.multiprocessors().max(1));
-    let warps = (PROGRESSIVE_WARPS_OF_AN_SM / of_an_sm.max(1)).max(LEAST_WARPS) as u32;
-    constants::PROGRESSIVE_THREADS.min(32 * warps)
+    of_an_sm > FEW_IMAGES_OF_AN_SM
 }
 
-/// Warps of `jpeg_progressive` that an SM has registers for.
-const PROGRESSIVE_WARPS_OF_AN_SM: usize = 32;
-
-/// Warps that an image has at least: with fewer, too many scans wait for one.
-const LEAST_WARPS: usize = 5;
+/// Progressive images of an SM that it has enough warps for.
+const FEW_IMAGES_OF_AN_SM: usize = 2;
 
 /// Tables of a batch that are made at once and kept. Of more, no other batch has them.
 const FEW_TABLES: usize = 16;
