@@ -2,7 +2,7 @@
 //
 //   jpeg_pairs      Huffman tables that find two codes at once                                     -> pairs
 //   jpeg_guess      each piece of each image, once for each guess which block of an MCU is first   -> exits
-//   jpeg_link       from each exit through the next piece to an exit there                         -> links, passed
+//   jpeg_link       from each exit through the next piece to an exit there                  -> links, passed, notes
 //   jpeg_resolve    follows the links from the beginning of each segment                           -> starts
 //   jpeg_decode     each piece once more, now from its true beginning                              -> coefficients, dcs
 //   jpeg_progressive  the same of progressive images, in place of what is above             -> coefficients, dcs
@@ -20,7 +20,8 @@
 // A segment is what lies between restart markers; without them an image has one. A piece is a fixed number of bits of a
 // segment. A piece ends at the first block boundary at or after its last bit, and the next begins there: so a place in
 // the stream is a bit and which block of the MCU comes next. Entropy-coded data has its stuffing and its markers
-// removed.
+// removed. In a batch of few images a piece has several sections, of as many bits each: whoever links the piece notes
+// where they begin, so that each is decoded by a thread of its own. Otherwise a piece is one section.
 #pragma once
 #include "common.cuh"
 #include "layouts/jpeg.cuh"
@@ -51,5 +52,8 @@ constexpr uint32_t SKIP_END = 128, MISSING = 192 << 8;
 
 // Bits of an image's status; 0 when all went well.
 constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4, TOO_LONG = 8, TOO_WIDE = 16;
+
+// The first note of a slot: of its second section.
+__device__ inline uint32_t note_of(uint32_t piece, uint32_t slot, uint32_t halvings) { return (piece * SLOT_ROOM + slot) * ((1 << halvings) - 1); }
 
 __device__ inline uint32_t place_of(uint32_t bit, uint32_t phase) { return bit << 4 | phase; }

@@ -91,13 +91,17 @@ struct Reader {
   uint32_t high, low, next;
 
   template <uint32_t WORDS> __device__ explicit Reader(const Window<WORDS> &window) : words(window.words) {}
-  __device__ uint32_t word(uint32_t at, uint32_t further) const { return words.word((at >> 3 & (AT_BIT >> 3 & ~3u)) + 4 * further); }
+  __device__ static uint32_t offset(uint32_t at, uint32_t further) { return (at >> 3 & (AT_BIT >> 3 & ~3u)) + 4 * further; }
+  __device__ uint32_t word(uint32_t at, uint32_t further) const { return words.word(offset(at, further)); }
   __device__ void start(uint32_t at) { high = word(at, 0), low = word(at, 1), next = word(at, 2); }
   // The 32 bits from that of the position on.
   __device__ uint32_t peek(uint32_t at) const { return __funnelshift_l(low, high, at); }
   // Goes on to a position of at most 31 bits further.
   __device__ void move(uint32_t from, uint32_t to) {
-    if ((from ^ to) & 32) high = low, low = next, next = word(to, 2);
+    const uint32_t is_next = (from ^ to) & 32;
+    high = is_next ? low : high;
+    low = is_next ? next : low;
+    words.word_if(is_next, next, offset(to, 2));
   }
 };
 
@@ -197,6 +201,11 @@ __device__ inline uint32_t begin_of(const Image &image, const Segment &s, uint32
 // Where the bits of a piece end.
 __device__ inline uint32_t end_of(const Image &image, const Segment &s, uint32_t piece) {
   return s.first_bit + min((piece - s.first_piece + 1) * image.piece_bits, s.bits);
+}
+
+// Where the bits of a section of a piece end.
+__device__ inline uint32_t end_of_section(const Image &image, const Segment &s, uint32_t piece, uint32_t section, uint32_t halvings) {
+  return s.first_bit + min((piece - s.first_piece) * image.piece_bits + ((section + 1) * image.piece_bits >> halvings), s.bits);
 }
 
 // Loads the data that the pieces from `first` on read, up to before `beyond`; returns the bit at which the window

@@ -1,5 +1,5 @@
-// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, and apart from them the
-// differences of DC values. A thread collects half of a block at a time in shared memory, so that many fit.
+// Decodes each section of a piece from its true beginning and writes coefficients, in zig-zag order, and apart from
+// them the differences of DC values. A thread collects half of a block at a time in shared memory, so that many fit.
 #include "jpeg_codes.cuh"
 
 constexpr uint32_t THREADS = DECODE_THREADS;
@@ -23,11 +23,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Task *ro
   // All threads make these together.
   Finder<Codes> finder(window, tables, image);
   const Shared halves(memory);
-  const uint32_t mine = spread(task.count, THREADS), piece = task.first + mine;
-  if (mine >= task.count || piece >= image.pieces) return;
-  const Start start = p.starts[image.first_piece + piece];
+  const uint32_t sections = task.count << p.halvings, mine = spread(sections, THREADS), piece = task.first + (mine >> p.halvings);
+  if (mine >= sections || piece >= image.pieces) return;
+  const uint32_t section = mine & ((1 << p.halvings) - 1);
+  const Start start = p.starts[(image.first_piece + piece << p.halvings) + section];
   const Segment segment = segment_of(p, image, piece);
-  const uint32_t end = min(end_of(image, segment, piece) - origin, DECODE_WINDOW * 32), last = segment.first_bit + segment.bits - origin;
+  const uint32_t end = min(end_of_section(image, segment, piece, section, p.halvings) - origin, DECODE_WINDOW * 32), last = segment.first_bit + segment.bits - origin;
   uint32_t at = (start.place >> 4) - origin, block = start.block, bad = 0;
   if (start.place >> 4 < origin || at >= end || block >= start.end) return;
   finder.reader.start(at);

@@ -1,6 +1,6 @@
 // Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes
 // to, and how many blocks it passes. A new end takes a slot of its own and is followed further, as far as the window
-// reaches.
+// reaches. On its way it notes where the sections of the piece begin.
 #include "jpeg_codes.cuh"
 
 constexpr uint32_t THREADS = SKIP_THREADS;
@@ -51,15 +51,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Task *rows
       const uint32_t item = work[round][mine], place = places[round][mine];
       const uint32_t piece = task.first + item / SLOT_ROOM, slot = item % SLOT_ROOM, i = image.first_piece + piece;
       const Segment segment = segment_of(p, image, piece);
-      const uint32_t end = end_of(image, segment, piece) - origin;
       // Where the guesses ended; asked for before it is needed.
       uint32_t guessed[GUESSES];
 #pragma unroll
       for (uint32_t g = 0; g < GUESSES; g++) guessed[g] = g < guesses ? p.exits[i * SLOT_ROOM + g] : FREE;
       walk.start((place >> 4) - origin, place & 15);
       uint32_t passed = 0;
-      // Until a block boundary at or behind the end.
-      while (walk.at - end >= COEFFICIENT - end) passed += walk.step();
+      for (uint32_t section = 0;;) {
+        const uint32_t end = end_of_section(image, segment, piece, section, p.halvings) - origin;
+        // Until a block boundary at or behind the end.
+        while (walk.at - end >= COEFFICIENT - end) passed += walk.step();
+        if (++section >> p.halvings) break;
+        p.notes[note_of(i, slot, p.halvings) + section - 1] = {place_of(origin + walk.at, walk.phase), passed};
+      }
       p.passed[i * SLOT_ROOM + slot] = passed;
       const uint32_t here = place_of(origin + walk.at, walk.phase);
       uint32_t found = NO_SLOT;

@@ -106,6 +106,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
     const uint32_t through = known ? p.passed[at * SLOT_ROOM + mine] : NOT_FOLLOWED;
     // Loaded at the same time as `through`.
     const uint32_t entered = known && !first ? p.exits[(at - 1) * SLOT_ROOM + mine] : ~0u;
+    const uint32_t sections = 1 << p.halvings;
+    Note notes[(1 << MOST_HALVINGS) - 1];
+#pragma unroll
+    for (uint32_t i = 0; i + 1 < 1 << MOST_HALVINGS; i++)
+      if (known && i + 1 < sections) notes[i] = p.notes[note_of(at, mine, p.halvings) + i];
     if (through != NOT_FOLLOWED) {
       sum = {first, through + (first ? segment.first_block : 0)};
     } else if (there) {
@@ -118,7 +123,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Image *
       // What was passed before this piece.
       Start start = {entered, sum.blocks - own.blocks, limit};
       if (first) start.block = segment.first_block, start.place = place_of(segment.first_bit, 0);
-      p.starts[at] = start;
+      p.starts[at << p.halvings] = start;
+#pragma unroll
+      for (uint32_t i = 0; i + 1 < 1 << MOST_HALVINGS; i++) {
+        // Sections of a piece that nobody went through begin nowhere.
+        const Note note = through != NOT_FOLLOWED ? notes[i] : Note{~0u, 0};
+        if (i + 1 < sections) p.starts[(at << p.halvings) + i + 1] = {note.place, start.block + note.passed, limit};
+      }
       if (piece + 1 == next_piece && mine != NO_SLOT && sum.blocks < limit) atomicOr(&status, TOO_SHORT);
     }
     slot = last_slot;

@@ -21,6 +21,10 @@ struct Shared {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address + offset) : "memory");
     return v;
   }
+  // The same if `wanted` is not 0, and into `v` itself: so the thread goes on until it uses `v`.
+  __device__ void word_if(uint32_t wanted, uint32_t &v, uint32_t offset) const {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.shared.u32 %0, [%1]; }" : "+r"(v) : "r"(address + offset), "r"(wanted) : "memory");
+  }
   __device__ uint32_t half(uint32_t offset) const {
     uint16_t v;
     asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address + offset) : "memory");

@@ -23,6 +23,8 @@ constexpr uint32_t SKIP_WINDOW = 7168;
 constexpr uint32_t DECODE_WINDOW = 4224;
 // Pieces behind its own into which a block of threads follows links.
 constexpr uint32_t AHEAD = 24;
+// How often a piece is halved at most, so that several threads decode it.
+constexpr uint32_t MOST_HALVINGS = 2;
 // Pixels of a strip: eight for each thread of a warp.
 constexpr uint32_t STRIP = 256;
 // Threads of a block in the kernels.
@@ -109,6 +111,12 @@ struct Segment {
 };
 static_assert(sizeof(Segment) == 16, "Segment has another size in Rust");
 
+struct Note {
+  uint32_t place;
+  uint32_t passed;  // Blocks before it in the piece.
+};
+static_assert(sizeof(Note) == 8, "Note has another size in Rust");
+
 struct Start {
   uint32_t place;
   uint32_t block;  // Its first block, and the first block behind its segment.
@@ -157,7 +165,8 @@ struct Params {
   uint32_t *exits;  // For each piece SLOT_ROOM of them.
   uint8_t *links;
   uint16_t *passed;  // Blocks from there to the end of the piece.
-  Start *starts;
+  Note *notes;  // For each slot of a piece one for each section but the first.
+  Start *starts;  // Of each section.
   int16_t *coefficients;
   int16_t *dcs;  // Of each block.
   uint32_t *status;  // For each image: 0 when all went well.
@@ -165,5 +174,7 @@ struct Params {
   const Pass *passes;  // Of all progressive images.
   uint32_t channels;
   uint32_t blue_first;
+  uint32_t halvings;  // How often pieces are halved to sections.
+  uint32_t unused;
 };
-static_assert(sizeof(Params) == 120, "Params has another size in Rust");
+static_assert(sizeof(Params) == 136, "Params has another size in Rust");

@@ -201,10 +201,10 @@ class View:
         return plane, counts
 
 
-def tables_of(jpegs, bits, guesses, of_a_warp, views=None, together=4):
+def tables_of(jpegs, bits, guesses, halvings, of_a_warp, views=None, together=4):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be.
-    So many threads of a warp are at work where codes are looked for, and where they are decoded, and so many progressive
-    images are `together` in a block of threads."""
+    Pieces are halved so often where they are decoded. So many threads of a warp are at work where codes are looked for,
+    and where they are decoded, and so many progressive images are `together` in a block of threads."""
     images, views = np.zeros(len(jpegs), IMAGE), views or [View(jpeg) for jpeg in jpegs]
     segments, data, lookups, values = [], b"", {}, {}
     planes, samples, passes = [], 0, []
@@ -260,7 +260,7 @@ def tables_of(jpegs, bits, guesses, of_a_warp, views=None, together=4):
         ahead = min(AHEAD * size, SKIP_WINDOW_BITS // 2)
         at_once = {
             "guess": (SKIP_THREADS // 32 * of_a_warp[0] // guess, SKIP_WINDOW_BITS - ahead),
-            "decode": (DECODE_THREADS // 32 * of_a_warp[1], DECODE_WINDOW_BITS),
+            "decode": (DECODE_THREADS // 32 * of_a_warp[1] >> halvings, DECODE_WINDOW_BITS),
         }
         for kind, (most, room) in at_once.items():
             most = max(1, min(most, room // padded))
@@ -292,5 +292,5 @@ def tables_of(jpegs, bits, guesses, of_a_warp, views=None, together=4):
     arrays = [images, segments, b"".join(lookups), b"".join(values), data]
     arrays += [rows_of(TASK, "image first count component", rows) for rows in tasks.values()]
     arrays += [np.array(planes, PLANE), np.array(passes, PASS)]
-    arrays.append(np.array([pieces, blocks, samples, pixels, together], np.uint64))
+    arrays.append(np.array([pieces, blocks, samples, pixels, halvings, together], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

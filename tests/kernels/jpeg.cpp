@@ -3,9 +3,9 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks
-// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and five
-// numbers (8 bytes): pieces, blocks, bytes of samples and of pixels, progressive images of a block of threads.
-// Addresses in images and planes are offsets.
+// of pairs, of guess and link, of decode, of progressive, of pixels, of planes, of upsample, planes, passes, and six
+// numbers (8 bytes): pieces, blocks, bytes of samples and of pixels, how often pieces are halved, and progressive images
+// of a block of threads. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
@@ -17,9 +17,9 @@ int main(int, char **arguments) {
   for (auto &array : arrays) array = read(input);
   fclose(input);
   auto &[images_in, segments, tables, quantisation, data, pairs, guesses, decodes, progressive, pixels, planes, upsamples, planes_in, passes, sizes] = arrays;
-  unsigned long long counts[5];
+  unsigned long long counts[6];
   memcpy(counts, sizes.data(), sizeof counts);
-  const auto [pieces, blocks, sample_bytes, pixel_bytes, together] = counts;
+  const auto [pieces, blocks, sample_bytes, pixel_bytes, halvings, together] = counts;
 
   Image *images = copied<Image>(images_in);
   const unsigned count = images_in.size() / sizeof(Image);
@@ -37,7 +37,8 @@ int main(int, char **arguments) {
   p.segments = copied<Segment>(segments);
   p.quantisation = copied<uint16_t>(quantisation);
   p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
-  p.passed = room<uint16_t>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
+  p.passed = room<uint16_t>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces << halvings);
+  p.notes = room<Note>(pieces * SLOT_ROOM << halvings), p.halvings = halvings;
   p.coefficients = room<int16_t>(blocks * 64), p.dcs = room<int16_t>(blocks), p.status = status.data(), p.channels = 3, p.planes = components;
   p.passes = copied<Pass>(passes);
 

@@ -8,6 +8,9 @@ struct Shared {
   explicit Shared(const void *first) : address((char *)first) {}
   Shared(const Shared &whole, uint32_t offset) : address(whole.address + offset) {}
   uint32_t word(uint32_t offset) const { return *(const uint32_t *)(address + offset); }
+  void word_if(uint32_t wanted, uint32_t &v, uint32_t offset) const {
+    if (wanted) v = word(offset);
+  }
   uint32_t half(uint32_t offset) const { return *(const uint16_t *)(address + offset); }
   uint4 four(uint32_t offset) const { return *(const uint4 *)(address + offset); }
   void put_four(uint32_t offset, uint4 v) const { *(uint4 *)(address + offset) = v; }

@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from batch import Jpeg, View, tables_of
+from batch import LAYOUT, Jpeg, View, tables_of
 from emulator import built, needs_compiler, source
 from layouts import with_exchanged
 from PIL import Image
@@ -41,10 +41,16 @@ HEADERS = [
     "jpeg_transform.cuh",
     "jpeg_colors.cuh",
 ]
-# Bits of a piece, guesses, threads of a warp that are at work.
-CUTS = {"one image": (544, 6, (4, 1)), "small batches": (544, 6, (32, 32)), "large batches": (1056, 1, (32, 32))}
+# Bits of a piece, guesses, how often pieces are halved where they are decoded, threads of a warp that are at work.
+CUTS = {
+    "one image": (544, 6, 2, (4, 1)),
+    "a few images": (544, 6, 1, (20, 7)),
+    "small batches": (544, 6, 0, (32, 32)),
+    "large batches": (1056, 1, 0, (32, 32)),
+}
 # As kernels/jpeg.cuh has them.
-FINE, TOO_WIDE = 0, 16
+FINE, UNRESOLVED, TOO_WIDE = 0, 1, 16
+MOST_HALVINGS = LAYOUT.MOST_HALVINGS
 # Of twelve files, of which every second is damaged.
 DAMAGED_BATCHES = int(os.environ.get("GESSO_DAMAGED_BATCHES", 4))
 
@@ -284,7 +290,7 @@ def test_damage_stays_with_its_image(emulator):
         harmed = [i for i in range(len(jpegs)) if i % 2 == seed % 2]
         for i in harmed:
             harm(jpegs[i], rng)
-        cut = list(CUTS.values())[seed // 2 % 3]
+        cut = list(CUTS.values())[seed // 2 % len(CUTS)]
         views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
         status, found = emulator(jpegs, cut, views)
         damaged, noticed = damaged + len(harmed), noticed + np.count_nonzero(status[harmed])
@@ -295,6 +301,42 @@ def test_damage_stays_with_its_image(emulator):
             assert status[i] == FINE and np.array_equal(found[i], expected[seed % 4][i]), f"seed {seed}, file {i}"
     # Bits that were changed can be the code of another picture.
     assert noticed >= 0.6 * damaged
+
+
+def halved(halvings):
+    """A few images, whose pieces are halved so often."""
+    bits, guesses, *_ = CUTS["one image"]
+    return bits, guesses, halvings, (5, 3)
+
+
+def test_an_image_that_is_not_resolved_stays_alone(emulator):
+    """Blocks of noise are longer than pieces: a guess hardly ever becomes right."""
+    noise = np.random.default_rng(2).integers(0, 256, (240, 320, 3), np.uint8)
+    given = [
+        encoded(noise, quality=100, subsampling="4:2:0"),
+        encoded(picture(90, 70, 1), quality=90, subsampling="4:4:4"),
+    ]
+    jpegs = [Jpeg(file) for file in given]
+    for halvings in range(MOST_HALVINGS + 1):
+        status, found = emulator(jpegs, halved(halvings))
+        assert list(status) == [UNRESOLVED, FINE]
+        assert np.array_equal(found[1], decoded(given[1], "RGB"))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_sections_of_damaged_pieces_are_decoded_as_whole_ones(emulator, seed):
+    rng, jpegs = np.random.default_rng(seed), [Jpeg(file) for file in (*files(), *thin_files())]
+    for jpeg in jpegs:
+        if rng.random() < 0.8:
+            harm(jpeg, rng)
+    views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
+    status, expected = emulator(jpegs, halved(0), views)
+    assert np.any(status == FINE) and np.any(status != FINE)
+    for halvings in range(1, MOST_HALVINGS + 1):
+        own, found = emulator(jpegs, halved(halvings), views)
+        assert np.array_equal(own == FINE, status == FINE)
+        for i in np.flatnonzero(status == FINE):
+            assert np.array_equal(found[i], expected[i]), f"file {i}"
 
 
 def progressive_files():

@@ -27,6 +27,8 @@ device_constants! {
     const DECODE_WINDOW: u32 = 4_224;
     /// Pieces behind its own into which a block of threads follows links.
     pub(super) const AHEAD: u32 = 24;
+    /// How often a piece is halved at most, so that several threads decode it.
+    pub(super) const MOST_HALVINGS: u32 = 2;
     /// Pixels of a strip: eight for each thread of a warp.
     pub(super) const STRIP: usize = 32 * 8;
     /// Threads of a block in the kernels.

@@ -13,11 +13,16 @@ use crate::gpu::layout::{Header, device_struct, text_with};
 /// Bytes on the device for a table that finds two codes at once.
 pub(super) const PAIRS_BYTES: usize = size_of::<Pairs>();
 
-/// Bytes on the device for a piece: ends, links, blocks passed, where it begins.
+/// Bytes on the device for a piece: ends, links, blocks passed, where a section begins.
 pub(super) const EXIT_BYTES: usize = SLOT_ROOM * 4;
 pub(super) const LINK_BYTES: usize = SLOT_ROOM;
 pub(super) const PASSED_BYTES: usize = SLOT_ROOM * 2;
 pub(super) const START_BYTES: usize = size_of::<Start>();
+
+/// Bytes on the device for what is noted of a piece that is halved so often.
+pub(super) fn note_bytes(halvings: u32) -> usize {
+    SLOT_ROOM * ((1 << halvings) - 1) * size_of::<Note>()
+}
 
 /// Bytes of a block of coefficients, and of its DC value.
 pub(super) const BLOCK_BYTES: usize = 64 * 2;
@@ -35,7 +40,16 @@ device_struct! {
 }
 
 device_struct! {
-    /// Where a piece really begins, made by a kernel.
+    /// Where a section of a piece begins if the piece begins at a certain place, made by a kernel.
+    pub(super) struct Note as Note {
+        place: u32,
+        /// Blocks before it in the piece.
+        passed: u32,
+    }
+}
+
+device_struct! {
+    /// Where a section of a piece really begins, made by a kernel.
     pub(super) struct Start as Start {
         place: u32,
         /// Its first block, and the first block behind its segment.
@@ -58,6 +72,9 @@ device_struct! {
         pub(super) links: u64 = "uint8_t *",
         /// Blocks from there to the end of the piece.
         pub(super) passed: u64 = "uint16_t *",
+        /// For each slot of a piece one for each section but the first.
+        pub(super) notes: u64 = "Note *" of Note,
+        /// Of each section.
         pub(super) starts: u64 = "Start *" of Start,
         pub(super) coefficients: u64 = "int16_t *",
         /// Of each block.
@@ -69,6 +86,9 @@ device_struct! {
         pub(super) passes: u64 = "const Pass *" of Pass,
         pub(super) channels: u32,
         pub(super) blue_first: u32,
+        /// How often pieces are halved to sections.
+        pub(super) halvings: u32,
+        pub(super) unused: u32,
     }
 }
 

@@ -154,20 +154,22 @@ impl Sm {
         batch.unmade().iter_mut().for_each(Unmade::make);
         batch.load(scans)?;
         let report = recorder.report(batch.images.len())?;
-        let (params, planes) = self.params(recorder, (scratch, stream), &batch, report.address())?;
         let grid = |blocks: usize, threads: u32| {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
         // Other batches under way may have as many.
-        let of_a_warp = |threads: usize| {
-            let gpu = recorder.gpu();
-            rows::threads_of_a_warp(threads * gpu.in_flight().max(1), gpu.multiprocessors())
-        };
+        let (at_a_time, multiprocessors) =
+            (recorder.gpu().in_flight().max(1), recorder.gpu().multiprocessors());
+        let of_a_warp = |threads: usize| rows::threads_of_a_warp(threads * at_a_time, multiprocessors);
         let of_guesses = of_a_warp(batch.images.iter().map(Image::guess_threads).sum());
-        let of_decodes = of_a_warp(batch.pieces as usize);
+        let pieces = batch.pieces as usize;
+        let halvings = rows::halvings(pieces * at_a_time, multiprocessors);
+        let of_decodes = of_a_warp(pieces << halvings);
+        let (params, planes) =
+            self.params(recorder, (scratch, stream), (&batch, halvings), report.address())?;
         let guesses = batch.work(|image, segments| image.guess_groups(segments, of_guesses));
-        let decodes = batch.work(|image, segments| image.decode_groups(segments, of_decodes));
+        let decodes = batch.work(|image, segments| image.decode_groups(segments, of_decodes, halvings));
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(constants::MAX_PIXELS_BLOCKS) as u32;
@@ -212,7 +214,7 @@ impl Sm {
         &self,
         recorder: &mut Recorder,
         (scratch, stream): (&mut Scratch, usize),
-        batch: &Batch<'_>,
+        (batch, halvings): (&Batch<'_>, u32),
         status: u64,
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
         let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
@@ -221,7 +223,8 @@ impl Sm {
             pieces * kernels::EXIT_BYTES,
             pieces * kernels::LINK_BYTES,
             pieces * kernels::PASSED_BYTES,
-            pieces * kernels::START_BYTES,
+            pieces * kernels::note_bytes(halvings),
+            (pieces * kernels::START_BYTES) << halvings,
             blocks * kernels::BLOCK_BYTES,
             blocks * kernels::DC_BYTES,
         ];
@@ -235,7 +238,8 @@ impl Sm {
         });
         let scratch = scratch.fit(recorder, stream, end + samples)?;
         let samples = scratch + end as u64;
-        let [pairs, exits, links, passed, starts, coefficients, dcs] = offsets.map(|offset| scratch + offset);
+        let [pairs, exits, links, passed, notes, starts, coefficients, dcs] =
+            offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;
         let blue_first = self.format == Format::Bgr;
         let params = Params {
@@ -247,6 +251,7 @@ impl Sm {
             exits,
             links,
             passed,
+            notes,
             starts,
             coefficients,
             dcs,
@@ -255,6 +260,8 @@ impl Sm {
             passes: stage(recorder, &batch.passes)?,
             channels: self.format.channels() as u32,
             blue_first: u32::from(blue_first),
+            halvings,
+            unused: 0,
         };
         let left = batch.left_as_planes(&planes, blue_first);
         if left.iter().all(Option::is_none) {

@@ -5,8 +5,8 @@ use bytemuck::Zeroable;
 
 use super::coded::{BLOCK, Coded};
 use super::constants::{
-    AHEAD, DECODE_THREADS, DECODE_WINDOW_BITS, GUESSES, MAX_COMPONENTS, PIXELS_BLOCKS, SKIP_THREADS,
-    SKIP_WINDOW_BITS,
+    AHEAD, DECODE_THREADS, DECODE_WINDOW_BITS, GUESSES, MAX_COMPONENTS, MOST_HALVINGS, PIXELS_BLOCKS,
+    SKIP_THREADS, SKIP_WINDOW_BITS,
 };
 use super::part::Part;
 use super::scan::Segment;
@@ -182,9 +182,15 @@ impl Image {
         piece_groups(segments, self.cut(), most, SKIP_WINDOW_BITS - ahead)
     }
 
-    /// The same in the kernel that decodes.
-    pub(super) fn decode_groups(&self, segments: &[Segment], of_a_warp: u32) -> Vec<(u32, u32)> {
-        piece_groups(segments, self.cut(), DECODE_THREADS / 32 * of_a_warp, DECODE_WINDOW_BITS)
+    /// The same in the kernel that decodes, where a thread has a section of a piece that is halved so often.
+    pub(super) fn decode_groups(
+        &self,
+        segments: &[Segment],
+        of_a_warp: u32,
+        halvings: u32,
+    ) -> Vec<(u32, u32)> {
+        let most = (DECODE_THREADS / 32 * of_a_warp) >> halvings;
+        piece_groups(segments, self.cut(), most, DECODE_WINDOW_BITS)
     }
 
     /// MCUs whose pixels a block of threads makes at once.
@@ -237,6 +243,13 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
     }
     groups.extend((count > 0).then_some((first, count)));
     groups
+}
+
+/// How often pieces are halved where they are decoded, if all batches under way have so many on so many
+/// multiprocessors: as often as leaves each section a thread among those that [`threads_of_a_warp`] deals out.
+pub(super) fn halvings(pieces: usize, multiprocessors: usize) -> u32 {
+    let threads = 32 * multiprocessors * DEALT_WARPS_OF_AN_SM;
+    (threads / pieces.max(1)).checked_ilog2().unwrap_or(0).min(MOST_HALVINGS)
 }
 
 /// How many threads of each warp are at work, where all batches under way have so many `threads` to do on so many
@@ -336,17 +349,29 @@ mod tests {
                     assert_eq!(next as usize, ends.len());
                 }
                 let image = Image { piece_bits: cut.bits, guesses: cut.guesses, ..Image::zeroed() };
-                let groups = |guess, decode| {
+                let groups = |guess, decode, halvings| {
                     2 * image.guess_groups(&segments, guess).len()
-                        + image.decode_groups(&segments, decode).len()
+                        + image.decode_groups(&segments, decode, halvings).len()
                 };
-                assert!(groups(32, 32) <= most_groups(ends.len(), [0, 0], 1));
+                assert!(groups(32, 32, 0) <= most_groups(ends.len(), [0, 0], 1));
                 for multiprocessors in [1, 8, 132] {
                     let of_a_warp = |threads| threads_of_a_warp(threads, multiprocessors);
-                    let dealt = groups(of_a_warp(ends.len() * cut.guesses as usize), of_a_warp(ends.len()));
+                    let halvings = halvings(ends.len(), multiprocessors);
+                    let guesses = of_a_warp(ends.len() * cut.guesses as usize);
+                    let dealt = groups(guesses, of_a_warp(ends.len() << halvings), halvings);
                     assert!(dealt <= most_groups(ends.len(), [0, 0], 1) + most_dealt(multiprocessors));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_section_has_a_thread() {
+        for (pieces, expected) in
+            [(0, 2), (1, 2), (1_030, 2), (8_448, 2), (8_449, 1), (16_896, 1), (16_897, 0), (1 << 40, 0)]
+        {
+            assert_eq!(halvings(pieces, 132), expected, "{pieces} pieces");
+            assert!(pieces << expected <= 132 * 256 || expected == 0);
         }
     }
 
