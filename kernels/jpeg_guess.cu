@@ -24,4 +24,5 @@ extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Task
   for (uint32_t slot = guesses + guess; slot < SLOTS; slot += guesses) p.exits[i * SLOT_ROOM + slot] = FREE;
   // Nobody has been followed yet.
   if (guess == 0) *(uint4 *)(p.links + (uint64_t)i * SLOT_ROOM) = {NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS};
+  if (guess == 0 && piece == 0) p.status[task.image] = 0;
 }

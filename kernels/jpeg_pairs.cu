@@ -28,6 +28,8 @@ __device__ inline uint32_t skip_of(uint32_t entry) { return advance_of(entry) ==
 extern "C" __global__ void __launch_bounds__(PAIRS_THREADS) jpeg_pairs(const Task *rows, uint32_t count, Params p) {
   begin_early();
   static_assert(AC_SKIP_BITS <= LUT_BITS + 1, "of longer codes only those that are one bit longer are found");
+  // No block of a later kernel has told anything.
+  for (uint32_t i = blockIdx.x * PAIRS_THREADS + threadIdx.x; i < p.told_words; i += gridDim.x * PAIRS_THREADS) p.told[i] = 0;
   // A table as its image, and as its first 1 if it is for AC.
   const Task row = rows[blockIdx.x / PAIRS_PARTS];
   const Table &t = p.tables[row.image];

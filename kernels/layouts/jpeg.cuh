@@ -32,7 +32,7 @@ constexpr uint32_t PAIRS_THREADS = 256;
 // Blocks that make a table of two codes together.
 constexpr uint32_t PAIRS_PARTS = 8;
 constexpr uint32_t SKIP_THREADS = 192;
-constexpr uint32_t SCAN_THREADS = 1024;
+constexpr uint32_t SCAN_THREADS = 256;
 constexpr uint32_t DECODE_THREADS = 128;
 constexpr uint32_t PIXELS_THREADS = 256;
 // Where a warp has a scan: of the ten scans that encoders write of an image in colour eight are decoded at once.
@@ -47,7 +47,7 @@ struct Task {
   uint32_t image;
   uint32_t first;  // Its first piece, MCU, block of a component, strip of pixels or scan.
   uint32_t count;  // How many of them.
-  uint32_t component;
+  uint32_t component;  // Where blocks of threads tell one another of their parts of an image, the number of that block.
 };
 static_assert(sizeof(Task) == 16, "Task has another size in Rust");
 
@@ -171,10 +171,12 @@ struct Params {
   int16_t *dcs;  // Of each block.
   uint32_t *status;  // For each image: 0 when all went well.
   const Plane *planes;
+  uint64_t *told;  // What blocks of jpeg_resolve tell one another, two words each, and those of jpeg_dc, one each.
+  uint64_t *told_dcs;
   const Pass *passes;  // Of all progressive images.
   uint32_t channels;
   uint32_t blue_first;
   uint32_t halvings;  // How often pieces are halved to sections.
-  uint32_t unused;
+  uint32_t told_words;
 };
-static_assert(sizeof(Params) == 136, "Params has another size in Rust");
+static_assert(sizeof(Params) == 152, "Params has another size in Rust");

@@ -12,6 +12,7 @@ LAYOUT = layout("jpeg")
 IMAGE, PLANE, SEGMENT, TASK, PASS = LAYOUT.Image, LAYOUT.Plane, LAYOUT.Segment, LAYOUT.Task, LAYOUT.Pass
 AHEAD, LUT_BITS, TAIL = LAYOUT.AHEAD, LAYOUT.LUT_BITS, LAYOUT.TAIL
 SKIP_WINDOW_BITS, DECODE_WINDOW_BITS = (WORD * (words - 4) for words in (LAYOUT.SKIP_WINDOW, LAYOUT.DECODE_WINDOW))
+SCAN_THREADS = LAYOUT.SCAN_THREADS
 SKIP_THREADS, DECODE_THREADS, PIXEL_BLOCKS = LAYOUT.SKIP_THREADS, LAYOUT.DECODE_THREADS, LAYOUT.PIXELS_THREADS // 8
 PAIRS_BYTES = LAYOUT.Pairs.itemsize
 DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, LAYOUT.GUESSES
@@ -209,7 +210,8 @@ def tables_of(jpegs, bits, guesses, halvings, of_a_warp, views=None, together=4)
     segments, data, lookups, values = [], b"", {}, {}
     planes, samples, passes = [], 0, []
     pieces = blocks = pixels = 0
-    tasks = {"pairs": [], "guess": [], "decode": [], "progressive": [], "pixels": [], "planes": [], "upsample": []}
+    tasks = {"pairs": [], "guess": [], "resolve": [], "decode": [], "progressive": [], "dc": []}
+    tasks |= {"pixels": [], "planes": [], "upsample": []}
 
     def place_of(kind, table):
         made = lookup(kind, *table)
@@ -265,6 +267,10 @@ def tables_of(jpegs, bits, guesses, halvings, of_a_warp, views=None, together=4)
         for kind, (most, room) in at_once.items():
             most = max(1, min(most, room // padded))
             tasks[kind] += [(number, i, min(most, own - i), 0) for i in range(0, own, most)]
+        for kind, items in (("resolve", own), ("dc", jpeg.mcus)):
+            # Blocks of threads of an image have a number.
+            firsts = range(0, max(items, 1), SCAN_THREADS)
+            tasks[kind] += [(number, i, min(SCAN_THREADS, items - i), place) for place, i in enumerate(firsts)]
         image["left"], image["top"] = view.left, view.top
         if view.in_steps:
             image["first_plane"] = len(planes)

@@ -339,6 +339,19 @@ def test_sections_of_damaged_pieces_are_decoded_as_whole_ones(emulator, seed):
             assert np.array_equal(found[i], expected[i]), f"file {i}"
 
 
+@pytest.mark.parametrize("restarts", [{}, {"restart_marker_blocks": 777}])
+def test_many_blocks_of_threads_share_an_image(emulator, restarts):
+    """More than a warp at once takes what the others tell: 34 that find out where pieces begin, 43 of DC values."""
+    file = encoded(picture(1000, 700, 3), "L", quality=75, **restarts)
+    jpeg, small = Jpeg(file), Jpeg(encoded(picture(90, 70, 1), quality=90, subsampling="4:4:4"))
+    bits, guesses, halvings = 96, 1, 1
+    assert min(sum(length for _, length in jpeg.segments) // bits, jpeg.mcus) > 32 * LAYOUT.SCAN_THREADS
+    status, found = emulator([small, jpeg, small], (bits, guesses, halvings, (32, 32)))
+    assert not status.any(), status
+    assert np.array_equal(found[1], decoded(file, "RGB"))
+    assert np.array_equal(found[0], found[2])
+
+
 def progressive_files():
     """Of every quality and sampling, thin ones, and those of a few pixels."""
     sides = ((1, 1), (8, 8), (9, 17), (16, 16), (33, 31), (64, 48), (121, 90), (200, 150))

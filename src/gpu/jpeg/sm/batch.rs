@@ -302,6 +302,15 @@ impl<'a> Batch<'a> {
         [at_once, blocks, strips]
     }
 
+    /// What blocks of threads work on that have neighbours of an image, as `runs` says, and a number among its own.
+    pub(super) fn numbered<R: Iterator<Item = (u32, u32)>>(&self, runs: impl Fn(&Image) -> R) -> Vec<Work> {
+        let images = (0..).zip(&self.images);
+        let of_image = |(image, row)| {
+            (0..).zip(runs(row)).map(move |(number, run)| Work::new(image, run).of_component(number))
+        };
+        images.flat_map(of_image).collect()
+    }
+
     /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong
     /// together.
     pub(super) fn work<G: IntoIterator<Item = (u32, u32)>>(

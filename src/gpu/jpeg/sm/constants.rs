@@ -36,7 +36,7 @@ device_constants! {
     /// Blocks that make a table of two codes together.
     pub(super) const PAIRS_PARTS: u32 = 8;
     pub(super) const SKIP_THREADS: u32 = 192;
-    pub(super) const SCAN_THREADS: u32 = 1_024;
+    pub(super) const SCAN_THREADS: u32 = 256;
     pub(super) const DECODE_THREADS: u32 = 128;
     pub(super) const PIXELS_THREADS: u32 = 256;
     /// Where a warp has a scan: of the ten scans that encoders write of an image in colour eight are decoded at once.

@@ -24,6 +24,9 @@ pub(super) fn note_bytes(halvings: u32) -> usize {
     SLOT_ROOM * ((1 << halvings) - 1) * size_of::<Note>()
 }
 
+/// Bytes of what a block of threads tells those behind it at a time.
+pub(super) const TOLD_BYTES: usize = 8;
+
 /// Bytes of a block of coefficients, and of its DC value.
 pub(super) const BLOCK_BYTES: usize = 64 * 2;
 pub(super) const DC_BYTES: usize = 2;
@@ -82,13 +85,16 @@ device_struct! {
         /// For each image: 0 when all went well.
         pub(super) status: u64 = "uint32_t *",
         pub(super) planes: u64 = "const Plane *" of Plane,
+        /// What blocks of jpeg_resolve tell one another, two words each, and those of jpeg_dc, one each.
+        pub(super) told: u64 = "uint64_t *",
+        pub(super) told_dcs: u64 = "uint64_t *",
         /// Of all progressive images.
         pub(super) passes: u64 = "const Pass *" of Pass,
         pub(super) channels: u32,
         pub(super) blue_first: u32,
         /// How often pieces are halved to sections.
         pub(super) halvings: u32,
-        pub(super) unused: u32,
+        pub(super) told_words: u32,
     }
 }
 
@@ -113,12 +119,11 @@ pub(super) struct Kernels {
 impl Kernels {
     pub(super) fn new() -> Self {
         let work = |name| KernelSpec::of::<Work, Params>(name, name).header(HEADER).early();
-        let image = |name| KernelSpec::of::<Image, Params>(name, name).header(HEADER).early();
         Self {
             pairs: work("jpeg_pairs"),
             guess: work("jpeg_guess"),
             link: work("jpeg_link"),
-            resolve: image("jpeg_resolve"),
+            resolve: work("jpeg_resolve"),
             decode: work("jpeg_decode"),
             progressive: work("jpeg_progressive"),
             progressive_together: KernelSpec::of::<Work, Params>(
@@ -127,7 +132,7 @@ impl Kernels {
             )
             .header(HEADER)
             .early(),
-            dc: image("jpeg_dc"),
+            dc: work("jpeg_dc"),
             pixels: work("jpeg_pixels"),
             planes: work("jpeg_planes"),
             upsample: work("jpeg_upsample"),

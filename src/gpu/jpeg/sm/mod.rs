@@ -166,8 +166,11 @@ impl Sm {
         let pieces = batch.pieces as usize;
         let halvings = rows::halvings(pieces * at_a_time, multiprocessors);
         let of_decodes = of_a_warp(pieces << halvings);
+        let resolves = batch.numbered(Image::piece_runs);
+        let dcs = batch.numbered(Image::dc_runs);
+        let told = [2 * resolves.len(), dcs.len()];
         let (params, planes) =
-            self.params(recorder, (scratch, stream), (&batch, halvings), report.address())?;
+            self.params(recorder, (scratch, stream), (&batch, halvings, told), report.address())?;
         let guesses = batch.work(|image, segments| image.guess_groups(segments, of_guesses));
         let decodes = batch.work(|image, segments| image.decode_groups(segments, of_decodes, halvings));
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
@@ -191,17 +194,21 @@ impl Sm {
         for kernel in [guess, link] {
             recorder.launch(kernel, grid(guesses.len(), constants::SKIP_THREADS)?, &params, &guesses)?;
         }
-        let of_images = grid(batch.images.len(), constants::SCAN_THREADS)?;
-        recorder.launch(resolve, of_images, &params, &batch.images)?;
-        recorder.launch(decode, grid(decodes.len(), constants::DECODE_THREADS)?, &params, &decodes)?;
-        let images = batch.progressive.len();
-        let (kernel, blocks, threads) = if shares_warps(beside, recorder.gpu()) {
-            (progressive_together, images.div_ceil(constants::TOGETHER_IMAGES), constants::TOGETHER_THREADS)
+        let scanned = batch.progressive.len();
+        let (progressive, blocks, scan_threads) = if shares_warps(beside, recorder.gpu()) {
+            let blocks = scanned.div_ceil(constants::TOGETHER_IMAGES);
+            (progressive_together, blocks, constants::TOGETHER_THREADS)
         } else {
-            (progressive, images, constants::PROGRESSIVE_THREADS)
+            (progressive, scanned, constants::PROGRESSIVE_THREADS)
         };
-        recorder.launch(kernel, grid(blocks, threads)?, &params, &batch.progressive)?;
-        recorder.launch(dc, of_images, &params, &batch.images)?;
+        for (kernel, blocks, threads, work) in [
+            (resolve, resolves.len(), constants::SCAN_THREADS, &resolves),
+            (decode, decodes.len(), constants::DECODE_THREADS, &decodes),
+            (progressive, blocks, scan_threads, &batch.progressive),
+            (dc, dcs.len(), constants::SCAN_THREADS, &dcs),
+        ] {
+            recorder.launch(kernel, grid(blocks, threads)?, &params, work)?;
+        }
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
             recorder.launch(kernel, grid(work.len(), constants::PIXELS_THREADS)?, &params, work)?;
@@ -214,7 +221,7 @@ impl Sm {
         &self,
         recorder: &mut Recorder,
         (scratch, stream): (&mut Scratch, usize),
-        (batch, halvings): (&Batch<'_>, u32),
+        (batch, halvings, told): (&Batch<'_>, u32, [usize; 2]),
         status: u64,
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
         let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
@@ -227,6 +234,7 @@ impl Sm {
             (pieces * kernels::START_BYTES) << halvings,
             blocks * kernels::BLOCK_BYTES,
             blocks * kernels::DC_BYTES,
+            told.iter().sum::<usize>() * kernels::TOLD_BYTES,
         ];
         let samples: usize = batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum();
         // One behind the other in one buffer: to allocate takes longer than to add.
@@ -238,7 +246,7 @@ impl Sm {
         });
         let scratch = scratch.fit(recorder, stream, end + samples)?;
         let samples = scratch + end as u64;
-        let [pairs, exits, links, passed, notes, starts, coefficients, dcs] =
+        let [pairs, exits, links, passed, notes, starts, coefficients, dcs, told_at] =
             offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;
         let blue_first = self.format == Format::Bgr;
@@ -257,11 +265,13 @@ impl Sm {
             dcs,
             status,
             planes: stage(recorder, &planes)?,
+            told: told_at,
+            told_dcs: told_at + (told[0] * kernels::TOLD_BYTES) as u64,
             passes: stage(recorder, &batch.passes)?,
             channels: self.format.channels() as u32,
             blue_first: u32::from(blue_first),
             halvings,
-            unused: 0,
+            told_words: told.iter().sum::<usize>() as u32,
         };
         let left = batch.left_as_planes(&planes, blue_first);
         if left.iter().all(Option::is_none) {

@@ -58,7 +58,7 @@ impl Planned<'_> {
         let coded = &self.coded;
         let tables =
             most_tables(coded) * (size_of::<Lookup>() + size_of::<Work>()) + 3 * size_of::<[u16; 64]>();
-        let own = 3 * size_of::<Image>() + tables;
+        let own = size_of::<Image>() + tables;
         let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
         let (planes, more) =
             self.steps.as_ref().map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));

@@ -6,7 +6,7 @@ use bytemuck::Zeroable;
 use super::coded::{BLOCK, Coded};
 use super::constants::{
     AHEAD, DECODE_THREADS, DECODE_WINDOW_BITS, GUESSES, MAX_COMPONENTS, MOST_HALVINGS, PIXELS_BLOCKS,
-    SKIP_THREADS, SKIP_WINDOW_BITS,
+    SCAN_THREADS, SKIP_THREADS, SKIP_WINDOW_BITS,
 };
 use super::part::Part;
 use super::scan::Segment;
@@ -193,6 +193,18 @@ impl Image {
         piece_groups(segments, self.cut(), most, DECODE_WINDOW_BITS)
     }
 
+    /// Pieces of which a block of threads finds out where they begin: the first, and how many. A progressive image has
+    /// a block without pieces.
+    pub(super) fn piece_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let none = (self.pieces == 0).then_some((0, 0));
+        none.into_iter().chain(runs(self.pieces, SCAN_THREADS))
+    }
+
+    /// MCUs whose DC values a block of threads adds up.
+    pub(super) fn dc_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        runs(self.blocks / self.mcu_blocks.max(1), SCAN_THREADS)
+    }
+
     /// MCUs whose pixels a block of threads makes at once.
     fn mcus_at_once(&self) -> u32 {
         (PIXELS_BLOCKS / self.mcu_blocks.max(1)).max(1)
@@ -269,13 +281,14 @@ pub(super) fn most_dealt(multiprocessors: usize) -> usize {
 }
 
 /// Rows of [`Work`] that an image makes in a batch that fills a device, at most: two tables of pieces to guess and
-/// link, one of pieces to decode, one of MCUs.
+/// link, one of pieces to decode, one of MCUs, and those of scans over pieces and over MCUs.
 pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
     // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group
     // be smaller.
     let fewest = (SKIP_THREADS / Cut::SMALL.guesses) as usize;
     let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
-    3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
+    let scans = [pieces, across * down].map(|items| items / SCAN_THREADS as usize + 1);
+    3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down + scans.iter().sum::<usize>()
 }
 
 device_struct! {
@@ -286,6 +299,7 @@ device_struct! {
         first: u32,
         /// How many of them.
         count: u32,
+        /// Where blocks of threads tell one another of their parts of an image, the number of that block.
         component: u32,
     }
 }
@@ -295,6 +309,7 @@ impl Work {
         Self { image, first, count, component: 0 }
     }
 
+    /// Of a component, or the one with that number of its image.
     pub(super) fn of_component(self, component: u32) -> Self {
         Self { component, ..self }
     }
