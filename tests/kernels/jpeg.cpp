@@ -4,8 +4,8 @@
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks
 // of pairs, of guess and link, of resolve, of decode, of progressive, of DC values, of pixels, of planes, of upsample,
-// planes, passes, and six numbers (8 bytes): pieces, blocks, bytes of samples and of pixels, how often pieces are halved,
-// and progressive images of a block of threads. Addresses in images and planes are offsets.
+// planes, passes, and six numbers (8 bytes): pieces, blocks, bytes of samples and of pixels, how often pieces are
+// halved, and progressive images of a block of threads. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
