@@ -13,6 +13,8 @@ SIDES = [(1, 1), (8, 9), (17, 33), (64, 48), (121, 90), (200, 150), (375, 500)]
 QUALITIES = [1, 20, 50, 75, 85, 90, 95, 100]
 # The host has those of smaller batches, with so many threads.
 THREADS = 2
+# How often each file of a batch is in one in which images share warps.
+MANY = 8
 
 
 def picture(height, width, channels, seed):
@@ -69,16 +71,28 @@ def decoded(device, files, resize=False, **options):
     return [np.array(batch.at(i)) for i in range(len(files))]
 
 
-def assert_equal(files, **options):
-    pairs = zip(decoded("cpu", files, **options), decoded("gpu", files, **options), strict=True)
+def assert_equal(files, times=1, **options):
+    """Each file is in the GPU's batch so many times, side by side with any other."""
+    expected = decoded("cpu", files, **options)
+    order = (
+        np.random.default_rng(times).permutation(np.tile(np.arange(len(files)), times))
+        if times > 1
+        else range(len(files))
+    )
+    pairs = zip(order, decoded("gpu", [files[i] for i in order], **options), strict=True)
     # The JPEG engines, which the tests leave out, have other pixels.
-    differ = [i for i, (cpu, gpu) in enumerate(pairs) if cpu.shape != gpu.shape or not np.array_equal(cpu, gpu)]
-    assert not differ, f"{len(differ)} of {len(files)} files differ: {differ[:10]}"
+    differ = [i for i, gpu in pairs if expected[i].shape != gpu.shape or not np.array_equal(expected[i], gpu)]
+    assert not differ, f"{len(differ)} of {len(order)} files differ: {differ[:10]}"
 
 
 @pytest.mark.parametrize("kind", [types.RGB, types.BGR, types.GRAY])
 def test_pixels_are_those_of_the_cpu(kind):
     assert_equal(progressive(), output_type=kind)
+
+
+def test_many_share_warps():
+    """So many that several have the instructions of a warp, also with the largest GPUs."""
+    assert_equal([*progressive(), *progressive(channels=1, seeds=range(1))], times=MANY)
 
 
 def test_gray_files_are_those_of_the_cpu():
@@ -120,8 +134,9 @@ def damaged(file, rng):
     return file
 
 
+@pytest.mark.parametrize("times", [1, MANY])
 @pytest.mark.parametrize("seed", range(4))
-def test_damage_stays_with_its_file(seed):
+def test_damage_stays_with_its_file(seed, times):
     """Codes that are changed: the file gets the CPU's answer, and the others keep theirs."""
     rng, files, failed = np.random.default_rng(seed), [*progressive(seeds=range(1)), *baseline()], []
     for i in range(seed % 2, len(files), 3):
@@ -131,7 +146,7 @@ def test_damage_stays_with_its_file(seed):
             files[i] = file
         except RuntimeError:
             failed.append(file)
-    assert_equal(files, hw_decoder_load=0.0)
+    assert_equal(files, times, hw_decoder_load=0.0)
     # What the CPU refuses is refused, whatever is beside it.
     for file in failed[:3]:
         with pytest.raises(RuntimeError):
