@@ -207,7 +207,7 @@ template <uint32_t TEAM> struct Scan {
       __syncwarp();
       if (on) {
         const Values v = *(const Values *)mine;
-        if (any(v)) {
+        if (Part<TEAM>::any(v)) {
           Values *const to = place(blocks.at);
           if (whole) *to = v;
           else store_some(to, band, mine);
@@ -224,7 +224,7 @@ template <uint32_t TEAM> struct Scan {
   // A further bit of a band.
   __device__ void refine();
   // Whether there is more to do in front of its block `n` than to go on to the next one.
-  __device__ bool is_odd(uint32_t n, const Blocks &blocks) const {
+  __device__ bool more_to_do(uint32_t n, const Blocks &blocks) const {
     return (n == behind) | (n + 2 > ahead) | bits.is_short() | (n - told >= STRIDE) | blocks.ends_row() | (bad > 0);
   }
 

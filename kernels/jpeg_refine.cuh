@@ -1,110 +1,13 @@
 // Scans of a progressive image that bring a further bit of a band: codes for coefficients that are not known yet, and
 // between them a bit for each that is known. They take most of the time, so there are few branches: what is seldom to
-// be done is behind one of them in front of each block (`Scan::is_odd`). A block's coefficients are asked for one block
+// be done is behind one of them in front of each block (`Scan::more_to_do`). A block's coefficients are asked for one block
 // before they are needed; behind the last block those of any that is there.
 #pragma once
 #include "jpeg_pass.cuh"
 
-// By a warp, for one image: a thread keeps its two coefficients, and what it needs to find their bits.
-template <> __device__ void Scan<32>::refine() {
-  Blocks blocks(image, pass, first_component());
-  const uint32_t band = this->band(), below = (1u << part) - 1;
-  const bool whole = is_whole(band, part);
-  const int32_t one = 1 << low;
-  const auto coefficients = [&]() {
-    const Values *const from = place(blocks.at);
-    return whole ? *from : load_some(from, band);
-  };
-  blocks.set(0);
-  wait(1);
-  Values loaded = 0;
-  if (on) loaded = coefficients();
-  uint32_t run = 0;
-  for (uint32_t n = 0;; n++) {
-    int16_t *const to = (int16_t *)place(blocks.at);
-    const int32_t v[2] = {(int16_t)loaded, (int32_t)loaded >> 16};
-    if (__any_sync(~0u, on && is_odd(n, blocks))) {
-      tell(n);
-      if (on && (n == behind || bad)) run = 0, turn(n);
-      if (!__any_sync(~0u, on)) return;
-      wait(min(n + 2, total));
-      bits.fill(on);
-      if (n + 1 < total) blocks.advance(1);
-    } else {
-      blocks.next_in_row();
-    }
-    loaded = coefficients();
-    bits.take();
-    // Those that are known, and for each how many come before it.
-    const bool known[2] = {band & 1 && v[0] != 0, band & 2 && v[1] != 0};
-    const uint32_t even = __ballot_sync(~0u, known[0]), odd = __ballot_sync(~0u, known[1]), count = __popc(even) + __popc(odd);
-    uint32_t rank[2];
-    rank[0] = __popc(even & below) + __popc(odd & below), rank[1] = rank[0] + known[0];
-    // The bit of a known one stands behind the bits of those before it, and behind codes: so many bits of these.
-    const uint32_t block_at = bits.at;
-    uint32_t codes = 0, codes_before[2] = {0, 0};
-    int32_t added[2] = {0, 0};
-    if (run == 0) {
-      __syncwarp();
-#pragma unroll
-      for (uint32_t i = 0; i < 2; i++)
-        if (!known[i]) own.places[2 * part + i - rank[i]] = 2 * part + i;
-      __syncwarp();
-      // The last zero. A code may also lead to the end of the band.
-      const uint32_t last_zero = end - count, limit = last_zero + ((end % 2 ? odd : even) >> end / 2 & 1);
-      uint32_t used = begin - 1, passed = 0, e, next;
-      do {
-        next = bits.peek();
-        e = own.ac[next >> (32 - BAND_BITS)];
-        if (e == SPECIAL) {
-          e = find_one(table, next);
-          e = e == NO_CODE ? SPECIAL : refining(e);
-          if (e == SPECIAL) bad |= BAD_CODE;
-        }
-        used += e & 31;
-        // Past so many zeros to the one behind them; what is known on the way has a bit each.
-        const uint32_t k = own.places[used], total = e >> 8;
-        codes += total;
-        // A 1 is positive.
-        const int32_t value = (int32_t)((top(next, total) & 1) * 2 - 1) << low;
-        const bool has = e & HAS_VALUE;
-#pragma unroll
-        for (uint32_t i = 0; i < 2; i++) {
-          // Not by a number: registers have none.
-          if (has && k == 2 * part + i) added[i] = value;
-          if (rank[i] >= passed) codes_before[i] = codes;
-        }
-        passed = k - used;
-        const uint32_t to = block_at + codes + passed;
-        if (to - bits.at <= 32) bits.move(to);
-        else bits.at = to, bits.take();
-      } while ((used < limit) & !(e & SPECIAL));
-      if (e & SPECIAL) {
-        const uint32_t more = e >> 13 << 5;
-        run = run_of(top(next, e >> 8 & 31), e >> 13 | (e >> 3 & 8)), codes -= more;
-#pragma unroll
-        for (uint32_t i = 0; i < 2; i++)
-          if (rank[i] >= passed) codes_before[i] -= more;
-      }
-      // Without a zero that a code asks for all is garbage.
-      if (used > last_zero) bad |= BAD_CODE;
-    }
-    bits.at = block_at + codes + count, run -= run > 0;
-#pragma unroll
-    for (uint32_t i = 0; i < 2; i++) {
-      // Away from zero.
-      if (known[i] && bits.bit(block_at + codes_before[i] + rank[i])) added[i] = v[i] < 0 ? -one : one;
-      if (added[i] && !bad) to[i] = v[i] + added[i];
-    }
-    if (bits.at > last) bad |= TOO_SHORT;
-  }
-}
-
-// By teams that share a warp. What they have of a block is in shared memory: a thread's own eight coefficients are not
-// those whose bits it reads.
 template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
   // Known coefficients that a thread has at a time, so that it waits for them together.
-  constexpr uint32_t AT_ONCE = 2;
+  constexpr uint32_t AT_ONCE = TEAM < 32 ? 2 : 1;
   Blocks blocks(image, pass, first_component());
   const uint32_t band = this->band();
   const bool whole = is_whole(band, part);
@@ -119,14 +22,16 @@ template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
   Values loaded = {};
   if (on) loaded = coefficients();
   // Of the next block.
-  if (on) own.known[part] = not_zero(loaded) & band;
+  uint32_t own_known = Part<TEAM>::not_zero(loaded) & band;
+  if (on) Part<TEAM>::tell(own.known, part, own_known);
   __syncwarp();
-  Known known(own.known);
+  Part<TEAM> known;
+  known.hear(own.known, own_known);
   uint32_t run = 0;
   for (uint32_t n = 0;; n++) {
     Values *const to = place(blocks.at);
     const Values v = loaded;
-      if (__any_sync(~0u, on && is_odd(n, blocks))) {
+    if (__any_sync(~0u, on && more_to_do(n, blocks))) {
       tell(n);
       if (on && (n == behind || bad)) run = 0, turn(n);
       if (!__any_sync(~0u, on)) return;
@@ -191,9 +96,10 @@ template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
       // Without a zero that a code asks for all is garbage.
       if (used > last_zero) bad |= BAD_CODE;
     }
-    if (on) own.known[part] = not_zero(loaded) & band;
+    own_known = Part<TEAM>::not_zero(loaded) & band;
+    if (on) Part<TEAM>::tell(own.known, part, own_known);
     __syncwarp();
-    known = Known(own.known);
+    known.hear(own.known, own_known);
     if (on && !bad) {
       bits.at = block_at + codes + count, run -= run > 0;
 #pragma unroll 1

@@ -61,37 +61,54 @@ template <uint32_t TEAM> struct Own {
 // A bit for each half of a word that is not 0: bits 15 and 31.
 __device__ inline uint32_t halves(uint32_t word) { return ((word & 0x7FFF7FFF) + 0x7FFF7FFF | word) & 0x80008000; }
 
-// The coefficients of a block that a thread has: eight or two.
+// The coefficients of a block that a thread has, and which of the block are known.
 template <uint32_t TEAM> struct Part;
+
+// Eight of them.
 template <> struct Part<8> {
   using Values = uint4;
-};
-template <> struct Part<32> {
-  using Values = uint32_t;
-};
-__device__ inline bool any(uint4 v) { return v.x | v.y | v.z | v.w; }
-__device__ inline bool any(uint32_t v) { return v; }
+  __device__ static bool any(Values v) { return v.x | v.y | v.z | v.w; }
+  // A bit for each that is not 0.
+  __device__ static uint32_t not_zero(Values v) {
+    const uint32_t bits = halves(v.x) >> 15 | halves(v.y) >> 13 | halves(v.z) >> 11 | halves(v.w) >> 9;
+    return (bits | bits >> 15) & 255;
+  }
 
-// A bit for each of eight that is not 0.
-__device__ inline uint32_t not_zero(uint4 v) {
-  const uint32_t bits = halves(v.x) >> 15 | halves(v.y) >> 13 | halves(v.z) >> 11 | halves(v.w) >> 9;
-  return (bits | bits >> 15) & 255;
-}
-
-// Which coefficients of a block are known: a bit for each.
-struct Known {
+  // Of the block, those before the 32nd, and from there on.
   uint32_t low, high;
-  __device__ explicit Known(const uint8_t *eights) {
-    const uint2 all = *(const uint2 *)eights;
+  // All threads of a warp: `part` is this one's place, `bits` those that it knows. Between the two all meet.
+  __device__ static void tell(uint8_t *known, uint32_t part, uint32_t bits) { known[part] = bits; }
+  __device__ void hear(const uint8_t *known, uint32_t) {
+    const uint2 all = *(const uint2 *)known;
     low = all.x, high = all.y;
   }
   __device__ uint32_t count() const { return __popc(low) + __popc(high); }
-  // Of an eight of them: how many there are before it, and which those are.
-  __device__ uint32_t before(uint32_t eight) const {
-    const uint32_t below = (1u << eight % 4 * 8) - 1;
-    return eight < 4 ? __popc(low & below) : __popc(low) + __popc(high & below);
+  // How many there are before this thread's.
+  __device__ uint32_t before(uint32_t part) const {
+    const uint32_t below = (1u << part % 4 * 8) - 1;
+    return part < 4 ? __popc(low & below) : __popc(low) + __popc(high & below);
   }
-  __device__ uint32_t own(uint32_t eight) const { return (eight < 4 ? low : high) >> eight % 4 * 8 & 255; }
+  // This thread's.
+  __device__ uint32_t own(uint32_t part) const { return (part < 4 ? low : high) >> part % 4 * 8 & 255; }
   // Whether that at a place is.
   __device__ uint32_t has(uint32_t k) const { return (k < 32 ? low : high) >> k % 32 & 1; }
+};
+
+// Two of them.
+template <> struct Part<32> {
+  using Values = uint32_t;
+  __device__ static bool any(Values v) { return v; }
+  __device__ static uint32_t not_zero(Values v) { return halves(v) >> 15 & 1 | halves(v) >> 30; }
+
+  // Of the block, those at even places, and at odd ones.
+  uint32_t even, odd;
+  __device__ static void tell(uint8_t *, uint32_t, uint32_t) {}
+  __device__ void hear(const uint8_t *, uint32_t bits) { even = __ballot_sync(~0u, bits & 1), odd = __ballot_sync(~0u, bits >> 1); }
+  __device__ uint32_t count() const { return __popc(even) + __popc(odd); }
+  __device__ uint32_t before(uint32_t part) const {
+    const uint32_t below = (1u << part) - 1;
+    return __popc(even & below) + __popc(odd & below);
+  }
+  __device__ uint32_t own(uint32_t part) const { return (even >> part & 1) | (odd >> part & 1) << 1; }
+  __device__ uint32_t has(uint32_t k) const { return (k % 2 ? odd : even) >> k / 2 & 1; }
 };
