@@ -1,7 +1,7 @@
 // Scans of a progressive image that bring a further bit of a band: codes for coefficients that are not known yet, and
 // between them a bit for each that is known. They take most of the time, so there are few branches: what is seldom to
-// be done is behind one of them in front of each block (`Scan::more_to_do`). A block's coefficients are asked for one block
-// before they are needed; behind the last block those of any that is there.
+// be done is behind one of them in front of each block (`Scan::more_to_do`). A block's coefficients are asked for one
+// block before they are needed; behind the last block those of any that is there.
 #pragma once
 #include "jpeg_pass.cuh"
 
@@ -109,14 +109,14 @@ template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
 #pragma unroll
         for (uint32_t n = 0; n < AT_ONCE; n++) {
           const uint32_t i = first + n * TEAM, codes_before = own.codes_before[i];
-          k[n] = n == 0 || i < count ? own.places[KNOWN + i] : 64;
+          k[n] = n == 0 || i < count ? own.places[KNOWN + i] : NOWHERE;
           further[n] = bits.bit(block_at + (i < passed ? codes_before : codes) + i);
           values[n] = own.block[k[n]];
         }
 #pragma unroll
         for (uint32_t n = 0; n < AT_ONCE; n++)
           // Away from zero.
-          if (further[n] && k[n] < 64) own.block[k[n]] = values[n] + (values[n] < 0 ? -one : one);
+          if (further[n] && k[n] < NOWHERE) own.block[k[n]] = values[n] + (values[n] < 0 ? -one : one);
       }
       if (bits.at > last) bad |= TOO_SHORT;
     }

@@ -35,6 +35,8 @@ __device__ inline uint32_t run_of(uint32_t bits, uint32_t count) { return (1u <<
 
 // Where places of known coefficients begin, behind those of zeros.
 constexpr uint32_t KNOWN = 64 + 16;
+// The place of no coefficient.
+constexpr uint32_t NOWHERE = 64;
 
 // What a team has in shared memory.
 template <uint32_t TEAM> struct Own {
@@ -45,7 +47,7 @@ template <uint32_t TEAM> struct Own {
   };
   // Words of the data.
   uint32_t ring[RING_ROOM];
-  // Coefficients of the block at hand.
+  // Coefficients of the block at hand. NOWHERE is read in place of one that is not there.
   alignas(16) int16_t block[64 + 8];
   // Of the next block, which are known: a bit each.
   alignas(8) uint8_t known[8];
