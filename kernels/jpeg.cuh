@@ -5,7 +5,8 @@
 //   jpeg_link       from each exit through the next piece to an exit there                  -> links, passed, notes
 //   jpeg_resolve    follows the links from the beginning of each segment                           -> starts
 //   jpeg_decode     each piece once more, now from its true beginning                              -> coefficients, dcs
-//   jpeg_progressive  the same of progressive images, in place of what is above             -> coefficients, dcs
+//   jpeg_progressive  the same of progressive images, in place of what is above; of many of them by
+//     jpeg_progressive_together                                                             -> coefficients, dcs
 //   jpeg_dc         adds up the differences of the DC values                                       -> dcs
 //   jpeg_pixels     dequantises, transforms, upsamples, converts                                   -> pixels
 //

@@ -8,6 +8,9 @@
 template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
   // Known coefficients that a thread has at a time, so that it waits for them together.
   constexpr uint32_t AT_ONCE = TEAM < 32 ? 2 : 1;
+  // So many known coefficients behind a code of the table, its value and their bits are at most a word, and have a
+  // thread each.
+  constexpr uint32_t NEAR = 32 - (BAND_BITS + 1), FEW = TEAM < NEAR ? TEAM : NEAR;
   Blocks blocks(image, pass, first_component());
   const uint32_t band = this->band();
   const bool whole = is_whole(band, part);
@@ -79,7 +82,7 @@ template <uint32_t TEAM> __device__ void Scan<TEAM>::refine() {
         next = bits.peek();
         e = own.ac[next >> (32 - BAND_BITS)];
         step(e);
-        if ((e == SPECIAL) | (passes > TEAM)) {
+        if ((e == SPECIAL) | (passes > FEW)) {
           if (e == SPECIAL) {
             e = find_one(table, next);
             e = e == NO_CODE ? SPECIAL : refining(e);

@@ -175,6 +175,11 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Whether its data is cut as that of few images.
+    pub(super) fn is_small(&self) -> bool {
+        self.cut == Cut::SMALL
+    }
+
     /// Says that there are none that are to be made.
     pub(super) fn are_made(&mut self) {
         self.unmade.clear();

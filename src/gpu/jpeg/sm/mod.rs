@@ -164,7 +164,8 @@ impl Sm {
         let of_a_warp = |threads: usize| rows::threads_of_a_warp(threads * at_a_time, multiprocessors);
         let of_guesses = of_a_warp(batch.images.iter().map(Image::guess_threads).sum());
         let pieces = batch.pieces as usize;
-        let halvings = rows::halvings(pieces * at_a_time, multiprocessors);
+        // Notes of sections are no part of what a large batch takes (`Planned::scratch_bytes`).
+        let halvings = if batch.is_small() { rows::halvings(pieces * at_a_time, multiprocessors) } else { 0 };
         let of_decodes = of_a_warp(pieces << halvings);
         let resolves = batch.numbered(Image::piece_runs);
         let dcs = batch.numbered(Image::dc_runs);

@@ -67,7 +67,8 @@ impl Pass {
 
 /// Puts the scans of an image into the order in which warps take them, where these are fewer: `bits` are those of their
 /// data. First come the scans of the component that has most, as each of its scans follows another and all of them take
-/// longest; DC values come last. A scan stays behind those that it waits for.
+/// longest; DC values come last, as in the file. A scan stays behind those that it waits for: they have its component,
+/// and are earlier in the file.
 pub(super) fn in_turn(passes: &[Pass], bits: &[u64]) -> Vec<Pass> {
     let weight = |components: u32| -> u64 {
         let scans = passes.iter().zip(bits);
@@ -75,7 +76,11 @@ pub(super) fn in_turn(passes: &[Pass], bits: &[u64]) -> Vec<Pass> {
     };
     let mut order: Vec<usize> = (0..passes.len()).collect();
     order.sort_by_key(|&number| {
-        passes.get(number).map(|pass| (pass.first == 0, Reverse(weight(pass.components)), number))
+        let key = |pass: &Pass| match pass.first {
+            0 => (true, Reverse(0), number),
+            _ => (false, Reverse(weight(pass.components)), number),
+        };
+        passes.get(number).map(key)
     });
     let place = |earlier: usize| order.iter().position(|&number| number == earlier).unwrap_or_default();
     let moved = |waits: u32| {
@@ -96,6 +101,26 @@ fn is_before(earlier: &Scan<'_>, scan: &Scan<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_scan_comes_before_one_that_it_waits_for() {
+        let pass =
+            |components, first, waits| Pass { components, first, waits, ..bytemuck::Zeroable::zeroed() };
+        // DC values of all components, then two further bits of each component's, then bands.
+        let mut passes = vec![pass(7, 0, 0)];
+        for component in [1, 2, 4] {
+            let first = passes.len();
+            passes.extend([pass(component, 0, 1), pass(component, 0, 1 | 1 << first)]);
+        }
+        passes.extend([pass(4, 1, 0), pass(1, 1, 0), pass(1, 6, 0), pass(1, 1, 3 << 8)]);
+        let bits: Vec<u64> = (0..passes.len() as u64).map(|number| 100 + number).collect();
+        let taken = in_turn(&passes, &bits);
+        for (place, pass) in taken.iter().enumerate() {
+            assert_eq!(pass.waits >> place, 0, "the scan at place {place} waits for {:b}", pass.waits);
+        }
+        let waiting = |passes: &[Pass]| passes.iter().map(|pass| pass.waits.count_ones()).sum::<u32>();
+        assert_eq!(waiting(&taken), waiting(&passes));
+    }
 
     #[test]
     fn warps_take_long_chains_first_and_nothing_before_what_it_waits_for() {

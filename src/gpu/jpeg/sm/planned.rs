@@ -42,8 +42,10 @@ impl Planned<'_> {
     /// Bytes of scratch memory on the device in a large batch, at most, planes among them.
     pub fn scratch_bytes(&self) -> usize {
         let samples = self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT));
-        self.coded.mcus() * self.coded.blocks() * (kernels::BLOCK_BYTES + kernels::DC_BYTES)
-            + most_pieces(&self.coded, Cut::LARGE) * PIECE_BYTES
+        let (pieces, mcus) = (most_pieces(&self.coded, Cut::LARGE), self.coded.mcus());
+        mcus * self.coded.blocks() * (kernels::BLOCK_BYTES + kernels::DC_BYTES)
+            + pieces * PIECE_BYTES
+            + rows::told(pieces, mcus) * kernels::TOLD_BYTES
             + most_tables(&self.coded) * kernels::PAIRS_BYTES
             + samples
     }

@@ -257,6 +257,12 @@ fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(
     groups
 }
 
+/// Words that blocks of threads tell those behind them of an image, at most: two of pieces, one of MCUs.
+pub(super) fn told(pieces: usize, mcus: usize) -> usize {
+    let blocks = |items: usize| items.div_ceil(SCAN_THREADS as usize);
+    2 * blocks(pieces) + blocks(mcus)
+}
+
 /// How often pieces are halved where they are decoded, if all batches under way have so many on so many
 /// multiprocessors: as often as leaves each section a thread among those that [`threads_of_a_warp`] deals out.
 pub(super) fn halvings(pieces: usize, multiprocessors: usize) -> u32 {
@@ -299,7 +305,7 @@ device_struct! {
         first: u32,
         /// How many of them.
         count: u32,
-        /// Where blocks of threads tell one another of their parts of an image, the number of that block.
+        /// Its component. Where blocks of threads tell one another of their parts of an image, the number of the block.
         component: u32,
     }
 }
