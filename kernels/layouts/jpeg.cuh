@@ -47,7 +47,7 @@ struct Task {
   uint32_t image;
   uint32_t first;  // Its first piece, MCU, block of a component, strip of pixels or scan.
   uint32_t count;  // How many of them.
-  uint32_t component;  // Where blocks of threads tell one another of their parts of an image, the number of that block.
+  uint32_t component;  // Its component. Where blocks of threads tell one another of their parts of an image, the number of the block.
 };
 static_assert(sizeof(Task) == 16, "Task has another size in Rust");
 
