@@ -108,8 +108,8 @@ pub(super) struct Kernels {
     pub(super) link: KernelSpec,
     pub(super) resolve: KernelSpec,
     pub(super) decode: KernelSpec,
-    pub(super) progressive: KernelSpec,
-    pub(super) progressive_together: KernelSpec,
+    /// For few images, a warp a scan, and for many, which share warps.
+    pub(super) progressive: [KernelSpec; 2],
     pub(super) dc: KernelSpec,
     pub(super) pixels: KernelSpec,
     pub(super) planes: KernelSpec,
@@ -118,20 +118,16 @@ pub(super) struct Kernels {
 
 impl Kernels {
     pub(super) fn new() -> Self {
-        let work = |name| KernelSpec::of::<Work, Params>(name, name).header(HEADER).early();
+        let entry = |source, entry| KernelSpec::of::<Work, Params>(source, entry).header(HEADER).early();
+        let work = |name| entry(name, name);
         Self {
             pairs: work("jpeg_pairs"),
             guess: work("jpeg_guess"),
             link: work("jpeg_link"),
             resolve: work("jpeg_resolve"),
             decode: work("jpeg_decode"),
-            progressive: work("jpeg_progressive"),
-            progressive_together: KernelSpec::of::<Work, Params>(
-                "jpeg_progressive",
-                "jpeg_progressive_together",
-            )
-            .header(HEADER)
-            .early(),
+            progressive: ["jpeg_progressive", "jpeg_progressive_together"]
+                .map(|name| entry("jpeg_progressive", name)),
             dc: work("jpeg_dc"),
             pixels: work("jpeg_pixels"),
             planes: work("jpeg_planes"),
@@ -140,31 +136,8 @@ impl Kernels {
     }
 
     pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        let Self {
-            pairs,
-            guess,
-            link,
-            resolve,
-            decode,
-            progressive,
-            progressive_together,
-            dc,
-            pixels,
-            planes,
-            upsample,
-        } = self;
-        vec![
-            pairs,
-            guess,
-            link,
-            resolve,
-            decode,
-            progressive,
-            progressive_together,
-            dc,
-            pixels,
-            planes,
-            upsample,
-        ]
+        let Self { pairs, guess, link, resolve, decode, progressive, dc, pixels, planes, upsample } = self;
+        let [few, many] = progressive;
+        vec![pairs, guess, link, resolve, decode, few, many, dc, pixels, planes, upsample]
     }
 }

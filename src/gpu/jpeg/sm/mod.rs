@@ -183,8 +183,7 @@ impl Sm {
             link,
             resolve,
             decode,
-            progressive,
-            progressive_together,
+            progressive: [few, many],
             dc,
             pixels,
             planes: samples,
@@ -198,9 +197,9 @@ impl Sm {
         let scanned = batch.progressive.len();
         let (progressive, blocks, scan_threads) = if shares_warps(beside, recorder.gpu()) {
             let blocks = scanned.div_ceil(constants::TOGETHER_IMAGES);
-            (progressive_together, blocks, constants::TOGETHER_THREADS)
+            (many, blocks, constants::TOGETHER_THREADS)
         } else {
-            (progressive, scanned, constants::PROGRESSIVE_THREADS)
+            (few, scanned, constants::PROGRESSIVE_THREADS)
         };
         for (kernel, blocks, threads, work) in [
             (resolve, resolves.len(), constants::SCAN_THREADS, &resolves),
